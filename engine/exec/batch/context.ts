@@ -29,7 +29,7 @@ export interface WorkingRows {
   /** Absent unless a file holds these rows and no others. */
   readonly stored?: StoredRows | undefined
   isAscending(index: number): boolean
-  /** Reads the rows from the first on. There is one reader at a time. */
+  /** Reads the rows from the first on. */
   read(context: ExecContext): Operator
 }
 

@@ -1,5 +1,5 @@
 // RunFile: a temporary file with rows that exceed the memory of a query, such as a sorted run of ORDER BY or a
-// partition of GROUP BY. The rows are read back in their order, block by block.
+// partition of GROUP BY. The rows are read back block by block, by any number of readers.
 //
 //   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes of
 //          strings, BINARY and ARRAY values, each padded to 8. The address in such a value is its offset in the block.
@@ -47,7 +47,6 @@ export class RunFile {
   readonly #blocks: Block[] = []
   #dictionaries: readonly number[] = []
   readonly #blockBytesMax: number
-  #next = 0
   #closed = false
 
   constructor(context: ExecContext, file: TemporaryFile, types: readonly DataType[]) {
@@ -61,9 +60,9 @@ export class RunFile {
     return this.#file.size
   }
 
-  /** Whether all blocks have been loaded. */
-  get exhausted(): boolean {
-    return this.#next === this.#blocks.length
+  /** Number of blocks. */
+  get blocks(): number {
+    return this.#blocks.length
   }
 
   append({ rows, vectors }: Batch): void {
@@ -110,22 +109,26 @@ export class RunFile {
     this.#closed = true
   }
 
-  /** Reads on from the block that has the row of this number; returns the number of the block's first row. */
-  seek(row: number): number {
+  /** Index of the block that has the row of this number. */
+  blockAt(row: number): number {
     let [low, high] = [0, this.#blocks.length - 1]
     while (low < high) {
       const middle = (low + high + 1) >>> 1
-      if ((this.#blocks[middle] as Block).first <= row) low = middle
+      if (this.firstOf(middle) <= row) low = middle
       else high = middle - 1
     }
-    this.#next = low
-    return this.#blocks[low]?.first ?? 0
+    return low
   }
 
-  /** Loads the next block, which must exist. */
-  load(arena: QueryArena = this.#context.arena): LoadedBlock {
+  /** Number of the first row of a block. */
+  firstOf(index: number): number {
+    return this.#blocks[index]?.first ?? this.rows
+  }
+
+  /** Loads a block, which must exist. */
+  load(index: number, arena: QueryArena = this.#context.arena): LoadedBlock {
     const { memory } = this.#context
-    const { position, bytes, rows, dictionaries } = this.#blocks[this.#next++] as Block
+    const { position, bytes, rows, dictionaries } = this.#blocks[index] as Block
     const block = arena.take(bytes)
     this.#file.read(memory.u8.subarray(block, block + bytes), position)
     let at = block

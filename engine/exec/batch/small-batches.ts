@@ -1,6 +1,8 @@
 // Reduces the batch size of operators with hundreds or thousands of expressions. Every expression has an output vector
-// as long as a batch, and with the usual batch size all of these together would exceed the memory of a query.
+// as long as a batch, and with the usual batch size all of these together would exceed the memory of a query. The same
+// is true of operators that copy long strings.
 
+import { isVariable } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, sliceBatch } from './vector.js'
 
@@ -49,4 +51,24 @@ export function eachSlice(batch: Batch, expressions: number, each: (slice: Batch
   const rowsMax = rowsFor(expressions)
   for (let from = 0; from < batch.rows; from += rowsMax)
     each(sliceBatch(batch, from, Math.min(batch.rows, from + rowsMax)), from)
+}
+
+/** The strings of a batch are copied in parts of at most so many bytes, or a fraction of the free memory. */
+const textBytesMin = 256 * 1024
+const textShare = 1 / 32
+
+/** Calls `each` with slices of a batch whose strings are short enough to be copied at once. */
+export function eachPart(context: ExecContext, batch: Batch, each: (part: Batch) => void): void {
+  const { arena, kernels } = context
+  const bytes = batch.vectors.reduce(
+    (sum, { type, address }) => sum + (isVariable(type) ? kernels.text.movedBytes(address, batch.rows) : 0),
+    0,
+  )
+  if (batch.rows === 1 || bytes <= textBytesMin || bytes <= arena.left * textShare) {
+    each(batch)
+    return
+  }
+  const half = batch.rows >>> 1
+  eachPart(context, sliceBatch(batch, 0, half), each)
+  eachPart(context, sliceBatch(batch, half, batch.rows), each)
 }

@@ -1,9 +1,9 @@
-// Operator: LIMIT with a lower and an upper bound. Negative bounds count from the end; for these it buffers rows, and
-// discards those that can no longer be in the result.
+// Operator: LIMIT with a lower and an upper bound. Negative bounds count from the end; for these it keeps the rows that
+// may be in the result, in temporary files if they outgrow the memory.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowBuffer } from '../batch/row-buffer.js'
+import { KeptRows } from '../batch/kept-rows.js'
 import { isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
 
 export function limitOperator(
@@ -31,8 +31,6 @@ function forwardLimit(input: Operator, lo: number, hi: number): Operator {
   return { pull, goIdle: () => input.goIdle?.() }
 }
 
-const retainedRowsMin = 65_536
-
 /** LIMIT where at least one bound counts from the end. */
 function backwardLimit(
   context: ExecContext,
@@ -41,34 +39,26 @@ function backwardLimit(
   lo: number,
   hi: number | null,
 ): Operator {
-  const store = new RowBuffer(
-    context,
-    columns.map(({ type }) => type),
-  )
-  const lastRows = lo < 0 ? -lo : Number.POSITIVE_INFINITY
-  let dropped = 0
-  let total = -1
-  let next = 0
-  const end = (): number => (hi === null ? total : hi < 0 ? total + hi : Math.min(hi, total))
+  const types = columns.map(({ type }) => type)
+  const kept = new KeptRows(context, types, lo < 0 ? -lo : undefined)
+  let ended = false
+  let next = Math.max(0, lo)
+  /** Rows before this one are in the result if they are not before the lower bound. */
+  const end = (): number => (hi === null ? kept.rows : hi < 0 ? kept.rows + hi : Math.min(hi, kept.rows))
   const pull = (): Pull => {
-    if (total < 0) {
-      const batch = input.pull()
-      if (isBatch(batch)) {
-        store.append(batch)
-        if (store.rows > lastRows * 2 + retainedRowsMin) {
-          dropped += store.rows - lastRows
-          store.keepLast(lastRows)
-        }
-        return 'working'
-      }
-      if (batch !== null) return batch
-      total = dropped + store.rows
-      next = Math.max(dropped, lo < 0 ? total + lo : lo)
+    if (lo < 0) next = Math.max(next, kept.rows + lo)
+    else kept.dropBefore(next)
+    // A lower bound that counts from the end is known at the end only.
+    const batch = ended || lo >= 0 ? kept.batchAt(next, end()) : null
+    if (batch !== null) {
+      next += batch.rows
+      return batch
     }
-    const batch = store.batchAt(next - dropped, end() - dropped)
-    if (batch === null) return null
-    next += batch.rows
-    return batch
+    if (ended) return null
+    const pulled = input.pull()
+    if (isBatch(pulled)) kept.append(pulled)
+    ended = pulled === null
+    return pulled === 'waiting' ? pulled : 'working'
   }
   return { pull }
 }

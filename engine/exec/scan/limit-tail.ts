@@ -4,8 +4,10 @@
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowBuffer } from '../batch/row-buffer.js'
-import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { KeptRows } from '../batch/kept-rows.js'
+import { GatheredBatch } from '../batch/selection.js'
+import { rowsFor } from '../batch/small-batches.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { isPure } from '../expression/expression-shape.js'
 
 /** The plan with its rows in reverse order; undefined when it is not a row-by-row plan over an ordered scan. */
@@ -27,30 +29,31 @@ export function reversedPlan(plan: Plan): Plan | undefined {
   }
 }
 
-/** Operator: buffers all rows of its input, then returns them from the last to the first. */
+/** Operator: keeps all rows of its input, then returns them from the last to the first. */
 export function reverseOperator(context: ExecContext, input: Operator, { columns }: Pick<Plan, 'columns'>): Operator {
   const types = columns.map(({ type }) => type)
-  const store = new RowBuffer(context, types)
-  let next = -1
-  const turn = (): void => {
+  const kept = new KeptRows(context, types)
+  const gathered = new GatheredBatch(context, types)
+  let index = 0
+  let left = -1
+  const turned = (batch: Batch): Batch => {
     const { memory, arena } = context
-    const index = arena.take(Math.max(1, store.rows) * 4)
-    for (let row = 0; row < store.rows; row++) memory.u32[(index >>> 2) + row] = store.rows - 1 - row
-    store.keepGathered(index, store.rows)
-    arena.give(index)
-    next = 0
+    if (index === 0) index = arena.take(Math.min(batchRowsMax, kept.rows) * 4)
+    for (let row = 0, word = index >>> 2; row < batch.rows; row++) memory.u32[word + row] = batch.rows - 1 - row
+    return gathered.gather(batch.vectors, index, batch.rows)
   }
   const pull = (): Pull => {
-    if (next < 0) {
+    if (left < 0) {
       const batch = input.pull()
-      if (isBatch(batch)) store.append(batch)
-      else if (batch === null) turn()
+      if (isBatch(batch)) kept.append(batch)
+      else if (batch === null) left = kept.rows
       else return batch
       return 'working'
     }
-    const batch = store.batchAt(next, store.rows)
-    if (batch !== null) next += batch.rows
-    return batch
+    const batch = kept.batchBefore(left, Math.max(0, left - rowsFor(types.length)))
+    if (batch === null) return null
+    left -= batch.rows
+    return turned(batch)
   }
   return { pull }
 }

@@ -6,6 +6,9 @@
 // row of their run. So the rows up to the first of these last rows are returned, and the rest stays for the next
 // window. This reuses the sort in memory for all types. The sort is stable, because a window contains the runs in input
 // order.
+//
+// A window needs a block of each run. If there are so many runs, or blocks of so wide rows, that these do not fit, some
+// runs are merged into one first. They are neighbours, so the order of the runs is still that of the input.
 
 import { assert } from '../../base/assert.js'
 import type { SortKey } from '../../sql/plan/plan.js'
@@ -21,35 +24,45 @@ import { sliceBatch } from '../batch/vector.js'
 
 /** Fraction of the free memory of queries that a window may take, measured when the merge begins. */
 const windowShare = 0.25
+/** The same where a window holds no more than two blocks of each run. */
+const leastShare = 0.5
 /** Memory of a window in copies of its rows: blocks, row buffer, and twice the buffer while it grows. */
 const windowCopies = 3
 /** Maximal rows of one run in a window, so that the sort works in the processor's cache. */
 const runRowsMax = 16 * runBlockRows
+/** Memory of a sorted row beside the row. */
+const sortRowBytes = sortBytesOf(1) - sortBytesOf(0)
+
+/** Runs that are merged into one before the last merge. */
+interface Pass {
+  /** The place of the first run. */
+  readonly first: number
+  readonly count: number
+  readonly merge: Merge
+  readonly merged: RunFile
+}
 
 export class SortRuns {
   merging = false
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #keys: readonly SortKey[]
-  readonly #files: RunFile[] = []
-  readonly #window: RowBuffer
+  readonly #wanted: number
   readonly #gathered: GatheredBatch
-  #sources: Source[] = []
-  #wanted: number
-  #order = 0
-  /** Number of rows of the window that are final, and how many of these were returned. */
-  #ready = 0
-  #given = 0
+  /** In the order of the input. */
+  readonly #files: RunFile[] = []
+  #pass: Pass | null = null
+  #last: Merge | null = null
 
   constructor(context: ExecContext, { columns, keys, limit }: SortShape) {
     this.#context = context
     this.#keys = keys
     this.#types = columns.map(({ type }) => type)
-    this.#window = new RowBuffer(context, this.#types)
     this.#gathered = new GatheredBatch(context, this.#types)
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
     context.onEnd(() => {
       for (const file of this.#files) file.close()
+      this.#pass?.merged.close()
     })
   }
 
@@ -67,11 +80,15 @@ export class SortRuns {
 
   /** Begins the next run; the caller appends its rows in order. */
   begin(): RunFile {
-    const { temporary } = this.#context
-    assert(temporary !== undefined, 'Q1: a query that sorts on disk has temporary files')
-    const file = new RunFile(this.#context, temporary.create(), this.#types)
+    const file = this.#newFile()
     this.#files.push(file)
     return file
+  }
+
+  #newFile(): RunFile {
+    const { temporary } = this.#context
+    assert(temporary !== undefined, 'Q1: a query that sorts on disk has temporary files')
+    return new RunFile(this.#context, temporary.create(), this.#types)
   }
 
   get isEmpty(): boolean {
@@ -80,27 +97,97 @@ export class SortRuns {
 
   /** Bytes of all runs. */
   get bytes(): number {
-    return sum(this.#files, ({ bytes }) => bytes)
-  }
-
-  /** About how much memory a window needs at least: two blocks of each run. */
-  get mergeBytes(): number {
-    const shareOf = ({ rows, blockRows }: RunFile): number => Math.min(1, (2 * blockRows) / rows)
-    const rows = sum(this.#files, (file) => file.rows * shareOf(file))
-    return sum(this.#files, (file) => file.bytes * shareOf(file)) * windowCopies + sortBytesOf(rows)
+    return bytesOf(this.#files)
   }
 
   /** Starts the merge; no run may be written afterwards. */
   merge(): void {
-    const rowBytes = this.bytes / sum(this.#files, ({ rows }) => rows)
-    const windowRows = (this.#context.arena.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
-    const runRows = Math.min(runRowsMax, windowRows / this.#files.length)
-    // At least a block; blocks of many columns have few rows.
-    this.#sources = this.#files.map((file) => new Source(file, Math.max(file.blockRows, runRows)))
     this.merging = true
   }
 
   next(): Pull {
+    if (this.#last !== null) return this.#last.next()
+    if (this.#pass !== null) return this.#advance(this.#pass)
+    const count = this.#surplus()
+    if (count === 0) this.#last = this.#mergeOf(this.#files)
+    else this.#beginPass(count)
+    return 'working'
+  }
+
+  #mergeOf(files: readonly RunFile[]): Merge {
+    return new Merge(this.#context, this.#gathered, this.#types, this.#keys, { files, wanted: this.#wanted })
+  }
+
+  /** How many runs must be merged into one before windows of all runs fit in memory; 0 if they do. */
+  #surplus(): number {
+    const { length } = this.#files
+    const left = this.#context.arena.left * leastShare
+    const needed = leastBytesOf(this.#files)
+    if (length <= 2 || needed <= left) return 0
+    const most = Math.max(2, Math.floor((left / needed) * length))
+    return Math.max(2, Math.min(most, length - most + 1))
+  }
+
+  /** Begins to merge as many neighbours, those with the fewest bytes. */
+  #beginPass(count: number): void {
+    let first = 0
+    for (let place = 1; place + count <= this.#files.length; place++) {
+      const [bytes, least] = [place, first].map((from) => bytesOf(this.#files.slice(from, from + count)))
+      if ((bytes ?? 0) < (least ?? 0)) first = place
+    }
+    const merge = this.#mergeOf(this.#files.slice(first, first + count))
+    this.#pass = { first, count, merge, merged: this.#newFile() }
+    this.#context.profile?.note('runs merged in several passes')
+  }
+
+  #advance({ first, count, merge, merged }: Pass): 'working' {
+    const batch = merge.next()
+    if (batch !== null) {
+      if (batch !== 'working') merged.append(batch)
+      return 'working'
+    }
+    merge.end()
+    this.#files.splice(first, count, merged)
+    this.#pass = null
+    return 'working'
+  }
+}
+
+/** Merges some runs. */
+class Merge {
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #keys: readonly SortKey[]
+  readonly #window: RowBuffer
+  readonly #gathered: GatheredBatch
+  #sources: Source[]
+  #wanted: number
+  #order = 0
+  /** Number of rows of the window that are final, and how many of these were returned. */
+  #ready = 0
+  #given = 0
+
+  constructor(
+    context: ExecContext,
+    gathered: GatheredBatch,
+    types: readonly DataType[],
+    keys: readonly SortKey[],
+    { files, wanted }: { readonly files: readonly RunFile[]; readonly wanted: number },
+  ) {
+    this.#context = context
+    this.#types = types
+    this.#keys = keys
+    this.#window = new RowBuffer(context, types)
+    this.#gathered = gathered
+    this.#wanted = wanted
+    const rowBytes = bytesOf(files) / sum(files, ({ rows }) => rows)
+    const windowRows = (context.arena.left * windowShare) / (rowBytes * windowCopies + sortRowBytes)
+    const runRows = Math.min(runRowsMax, windowRows / files.length)
+    // At least a block; blocks of many columns have few rows.
+    this.#sources = files.map((file) => new Source(file, Math.max(file.blockRows, runRows)))
+  }
+
+  next(): Batch | 'working' | null {
     if (this.#wanted === 0) return null
     if (this.#given === this.#ready) return this.#advance() ? 'working' : null
     const rows = Math.min(rowsFor(this.#types.length), this.#ready - this.#given, this.#wanted)
@@ -108,6 +195,14 @@ export class SortRuns {
     this.#given += rows
     this.#wanted -= rows
     return batch
+  }
+
+  /** Frees the memory, and deletes the runs. */
+  end(): void {
+    if (this.#order !== 0) this.#context.arena.give(this.#order)
+    this.#order = 0
+    this.#window.free()
+    for (const source of this.#sources) source.end()
   }
 
   /** Fills and sorts the next window; false when all rows were returned. */
@@ -156,6 +251,8 @@ class Source {
   readonly #file: RunFile
   readonly #rowsMax: number
   #blocks: LoadedBlock[] = []
+  /** Index of the next block. */
+  #next = 0
   /** Rows of the first block that were taken. */
   #taken = 0
 
@@ -166,14 +263,14 @@ class Source {
 
   /** Whether all rows of the file have been loaded. */
   get exhausted(): boolean {
-    return this.#file.exhausted
+    return this.#next === this.#file.blocks
   }
 
   /** Loads blocks when at most half of the rows are left; false at the end of the run. */
   fill(): boolean {
     if (this.rows <= this.#rowsMax / 2) {
-      while (!this.#file.exhausted && this.rows < this.#rowsMax) {
-        const block = this.#file.load()
+      while (!this.exhausted && this.rows < this.#rowsMax) {
+        const block = this.#file.load(this.#next++)
         this.#blocks.push(block)
         this.rows += block.batch.rows
       }
@@ -190,6 +287,11 @@ class Source {
     }
   }
 
+  end(): void {
+    for (const block of this.#blocks.splice(0)) block.free()
+    this.#file.close()
+  }
+
   /** Drops all rows but the last `rows`. */
   keepLast(rows: number): void {
     this.#taken += this.rows - rows
@@ -204,4 +306,15 @@ class Source {
 
 function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
   return items.reduce((total, item) => total + of(item), 0)
+}
+
+function bytesOf(files: readonly RunFile[]): number {
+  return sum(files, ({ bytes }) => bytes)
+}
+
+/** About how much memory a window needs at least: two blocks of each run. */
+function leastBytesOf(files: readonly RunFile[]): number {
+  const shareOf = ({ rows, blockRows }: RunFile): number => Math.min(1, (2 * blockRows) / rows)
+  const rows = sum(files, (file) => file.rows * shareOf(file))
+  return sum(files, (file) => file.bytes * shareOf(file)) * windowCopies + sortBytesOf(rows)
 }

@@ -7,7 +7,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { GatheredBatch } from '../batch/selection.js'
-import { rowsFor } from '../batch/small-batches.js'
+import { eachPart, rowsFor } from '../batch/small-batches.js'
 import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
 import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
@@ -44,10 +44,12 @@ export function sortOperator(
     if (rows.sorted) return shared === undefined ? rows.next() : shared.pull()
     const batch = input.pull()
     if (isBatch(batch)) {
-      rows.add(batch)
-      if (!rows.outgrown) return 'working'
-      runs ??= new SortRuns(context, shape)
-      rows.writeRun(runs)
+      eachPart(context, batch, (part) => {
+        rows.add(part)
+        if (!rows.outgrown) return
+        runs ??= new SortRuns(context, shape)
+        rows.writeRun(runs)
+      })
     } else if (batch !== null) return batch
     else if (runs === null) {
       rows.sort()

@@ -16,13 +16,22 @@ import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { rewriteExpression } from '../../sql/typing/walk-expression.js'
 import type { ExecContext, WorkingRows } from '../batch/context.js'
 import { GatheredBatch } from '../batch/selection.js'
-import { type Batch, batchRowsMax, isBatch, sliceBatch, type Vector } from '../batch/vector.js'
+import { type Batch, batchRowsMax, isBatch, type Vector } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { nullVectors } from '../join/join-pairs.js'
 import { isUnordered, marksRight, probesRight } from '../join/join-sides.js'
 import { SortRuns } from '../sort/sort-runs.js'
 import { type Build, undividedLevels, written } from './spilled-steps.js'
-import { contextWith, nextWorkingId, pick, rankColumn, ranked, storedInput, workingPlan } from './stored-rows.js'
+import {
+  contextWith,
+  nextWorkingId,
+  pick,
+  rankColumn,
+  ranked,
+  skipping,
+  storedInput,
+  workingPlan,
+} from './stored-rows.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
@@ -86,14 +95,7 @@ export function* blockSteps(context: ExecContext, plan: JoinPlan, build: Build, 
   const probe = yield* storedInput(context, shape.probe.plan, build)
   const built = yield* storedInput(context, shape.build.plan, build)
   context.profile?.note('nested loop over blocks on disk')
-  const join = new BlockJoin(context, shape, build, probe, built)
-  let left = skip
-  for (const pulled of join.rows()) {
-    const from = isBatch(pulled) ? Math.min(left, pulled.rows) : 0
-    left -= from
-    if (!isBatch(pulled)) yield pulled
-    else yield from === pulled.rows ? 'working' : sliceBatch(pulled, from, pulled.rows)
-  }
+  yield* skipping(new BlockJoin(context, shape, build, probe, built).rows(), skip)
 }
 
 function shapeOf(context: ExecContext, plan: JoinPlan): Shape {
@@ -218,8 +220,8 @@ class BlockJoin {
   }
 
   /**
-   * Returns how many bytes the pairs have in files; Infinity if they need more memory than there is. If these are too
-   * many, or memory was too short for a block, no pair has been returned.
+   * Returns how many bytes the pairs have in files. If these are too many, or memory was too short for a block, no pair
+   * has been returned.
    */
   *#sortedPairs(from: number, to: number): Generator<Batch | 'working' | 'waiting', number | 'short', undefined> {
     const { outer, plan } = this.#shape
@@ -235,8 +237,6 @@ class BlockJoin {
       if (bytes === 'short' || bytes > this.#pairBytesMax) return bytes
       if (marks !== null) yield* written(runs, this.#unmatched(context, probe, marks, this.#shape.probe, from))
       if (runs.isEmpty) return bytes
-      // There is a run for each block, and the first rows of all of them must fit.
-      if (runs.mergeBytes > context.arena.left) return Number.POSITIVE_INFINITY
       runs.merge()
       for (let pulled = runs.next(); pulled !== null; pulled = runs.next()) {
         returned ||= isBatch(pulled)

@@ -7,7 +7,7 @@ import type { Plan, SampleSpan } from '../../sql/plan/plan.js'
 import { SpanFinder } from '../aggregate/sample-span.js'
 import type { ExecContext } from '../batch/context.js'
 import type { RunFile } from '../batch/run-file.js'
-import { isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 import type { Steps } from '../join/join-build.js'
 import { isAscending } from '../join/join-sides.js'
@@ -16,7 +16,16 @@ import { Attempt } from './attempt.js'
 import { KeyHashes } from './key-hashes.js'
 import { PartitionedRows, partitionCount } from './partitioned-rows.js'
 import type { SpillInput, SpillShape } from './spill-shape.js'
-import { contextWith, nextWorkingId, pick, rankColumn, rowsOfFile, type Working, workingPlan } from './stored-rows.js'
+import {
+  contextWith,
+  nextWorkingId,
+  pick,
+  rankColumn,
+  rowsOfFile,
+  skipping,
+  type Working,
+  workingPlan,
+} from './stored-rows.js'
 
 export type Build = (context: ExecContext, plan: Plan) => Operator
 
@@ -48,7 +57,7 @@ export function* spilledSteps(context: ExecContext, shape: SpillShape, build: Bu
   }
   const runs = new SortRuns(context, { columns: partitions.plan.columns, keys: shape.order, limit: null })
   for (let index = 0; index < partitionCount; index++) yield* written(runs, partitions.results(index))
-  if (!runs.isEmpty) yield* merged(runs, shape.output, skip)
+  if (!runs.isEmpty) yield* skipping(merged(runs, shape.output), skip)
 }
 
 /** Writes the rows of an input to partitions. */
@@ -151,17 +160,8 @@ export function* written(runs: SortRuns, results: Steps): Working<void> {
 }
 
 /** Merges the results of the partitions, and drops the ranks. */
-function* merged(runs: SortRuns, output: readonly number[], skip: number): Steps {
+function* merged(runs: SortRuns, output: readonly number[]): Steps {
   runs.merge()
-  let left = skip
-  for (let pulled: Pull = runs.next(); pulled !== null; pulled = runs.next()) {
-    if (!isBatch(pulled)) {
-      yield pulled
-      continue
-    }
-    const from = Math.min(left, pulled.rows)
-    left -= from
-    const { rows, vectors } = sliceBatch(pulled, from, pulled.rows)
-    yield rows === 0 ? 'working' : { rows, vectors: pick(vectors, output) }
-  }
+  for (let pulled: Pull = runs.next(); pulled !== null; pulled = runs.next())
+    yield isBatch(pulled) ? { rows: pulled.rows, vectors: pick(pulled.vectors, output) } : pulled
 }

@@ -49,15 +49,14 @@ export function rowsOfFile(file: RunFile | null, order = plainOrder): WorkingRow
 
 function reader({ arena }: ExecContext, file: RunFile | null, from: number, to: number): Operator {
   let block: LoadedBlock | null = null
-  let next = file?.seek(from) ?? 0
+  let next = file?.blockAt(from) ?? 0
   const pull = (): Pull => {
     block?.free()
     block = null
-    if (file === null || next >= to || file.exhausted) return null
-    block = file.load(arena)
+    if (file === null || next >= file.blocks || file.firstOf(next) >= to) return null
+    const first = file.firstOf(next)
+    block = file.load(next++, arena)
     const { batch } = block
-    const first = next
-    next += batch.rows
     return sliceBatch(batch, Math.max(0, from - first), Math.min(batch.rows, to - first))
   }
   return { pull }
@@ -137,6 +136,36 @@ export function* stored(
   }
   while (!rows.release()) yield 'waiting'
   return file
+}
+
+/** Drops the first rows. */
+export function* skipping(rows: Steps, skip: number): Steps {
+  let left = skip
+  for (const pulled of rows) {
+    const from = isBatch(pulled) ? Math.min(left, pulled.rows) : 0
+    left -= from
+    if (!isBatch(pulled)) yield pulled
+    else yield from === pulled.rows ? 'working' : sliceBatch(pulled, from, pulled.rows)
+  }
+}
+
+/** A plan over the rows of an input, which are stored first: it may read them several times. */
+export function* overStored(
+  context: ExecContext,
+  input: Plan,
+  build: (context: ExecContext, plan: Plan) => Operator,
+  over: (source: Plan) => Plan,
+  skip: number,
+): Steps {
+  const rows = yield* storedInput(context, input, build)
+  const id = nextWorkingId(context)
+  const own = { ...contextWith(context, [[id, rows]]), keepsOrder: true }
+  const plan = over(workingPlan(id, input.columns))
+  yield* skipping(pulledFrom(new Attempt(own, (inner) => build(inner, plan))), skip)
+}
+
+function* pulledFrom(rows: Operator): Steps {
+  for (let pulled = rows.pull(); pulled !== null; pulled = rows.pull()) yield pulled
 }
 
 /** A source of columns, and its current batch from row `next` on. */

@@ -15,6 +15,7 @@ import type { Value } from '../../../../engine/types/value.js'
 import { createRandom } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
 import { type Bench, createBench, makeTable, queryOf, runQuery, scanOf, type TestTable } from '../exec-support.js'
+import { countedFiles } from '../spill/spill-support.js'
 
 const columns = [
   { name: 'ts', type: dataType('TIMESTAMP') },
@@ -98,6 +99,34 @@ describe('rows that outgrow the memory are sorted', () => {
       expect(readdirSync(directory)).toEqual([])
     })
   }
+})
+
+// Blocks of all runs beside each other would take three quarters of the free memory, and the merge may take half of it.
+test('runs of wide rows that do not fit beside each other are merged in passes', () => {
+  const bench = createBench(128)
+  const wideColumns = [
+    { name: 'key', type: dataType('INT') },
+    { name: 'row', type: dataType('INT') },
+    { name: 'text', type: dataType('VARCHAR') },
+  ]
+  const count = 40_000
+  const keyOf = (row: number): number => ((row * 7919) % count) >> 3
+  const rows = Array.from({ length: count }, (_, row): Value[] => [
+    keyOf(row),
+    row,
+    `${row} ${'of wide rows '.repeat(90)}`,
+  ])
+  const table = makeTable(bench, wideColumns, [rows], -1)
+  const { created, temporary } = countedFiles(directory, bench.memory)
+  const keys = [first(0)]
+  for (const limit of [null, 9000]) {
+    const plan = { kind: 'sort', input: scanOf(table), columns: wideColumns, keys, limit } as const
+    const found = runQuery(bench, queryOf(plan), [table], { temporary, memoryLeft: 10 * 1024 * 1024 }).rows
+    const expected = rows.toSorted((a, b) => Number(a[0]) - Number(b[0]))
+    expect(found).toEqual(expected.slice(0, limit ?? count))
+  }
+  expect(created()).toBeGreaterThan(20)
+  expect(readdirSync(directory)).toEqual([])
 })
 
 describe('what the disk says ends the query', () => {
