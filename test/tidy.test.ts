@@ -55,7 +55,7 @@ const thirdLevel = /^engine\/(sql\/functions|kernels\/as)\/[^/]+$/
 const folderFilesMax = 40
 
 /** How often a layer says `as`, which hides more than it says: these numbers may only fall. */
-const castsMax: Record<Layer, number> = { engine: 804, pipeline: 22, gateways: 35, connectors: 45, deploy: 19 }
+const castsMax: Record<Layer, number> = { engine: 801, pipeline: 22, gateways: 35, connectors: 45, deploy: 19 }
 
 /**
  * Small modules that one other module imports, of the same folder: a module is an idea, not what another one had too much

@@ -9,8 +9,13 @@
 // (window-sorted.ts), and calls with different partitions in several passes (window-passes.ts). Joins without equal keys,
 // and those whose rows have almost all the same keys, are computed block by block (block-join.ts).
 //
-// An aggregate without keys has little state, but builds the joins below it for all threads. If these outgrow the
-// memory, it runs again on one thread, where the joins can spill.
+// Aggregates that keep the distinct values of a group, such as count(distinct x), may need much memory for few groups.
+// Alone, they are planned as DISTINCT of the keys and x, which spills. Beside other aggregates they are not if reading
+// the input twice could be expensive. So the input is written to a file, and each algorithm reads it; the results are
+// joined by the keys (sql/plan/separate-aggregates.ts).
+//
+// Other aggregates without keys have little state, but build the joins below them for all threads. If these outgrow the
+// memory, the aggregate runs again on one thread, where the joins can spill.
 //
 // The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
 // For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
@@ -21,6 +26,7 @@
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'
+import { separatedAggregates } from '../../sql/plan/separate-aggregates.js'
 import { isStablePlan } from '../../sql/plan/volatile.js'
 import { inputsOf } from '../../sql/plan/walk-plan.js'
 import { type ExecContext, InputOrder } from '../batch/context.js'
@@ -33,10 +39,13 @@ import { Attempt } from './attempt.js'
 import { blockSteps, joinsBlocks, keepsBlockOrder } from './block-join.js'
 import { spillShape } from './spill-shape.js'
 import { type Build, spilledSteps, spillLevelsMax, undividedLevels } from './spilled-steps.js'
+import { overStored } from './stored-rows.js'
 import { passSteps, windowPasses } from './window-passes.js'
+import { pickSteps, picksRows } from './window-picks.js'
 import { isSortable, sortedSteps } from './window-sorted.js'
 
 type WindowPlan = Extract<Plan, { kind: 'window' }>
+type GroupPlan = Extract<Plan, { kind: 'aggregate' | 'sample' }>
 
 /** `build` makes the operator that works in memory, `buildInput` those of other plans. */
 export function spillable(
@@ -67,6 +76,11 @@ function externalOperator(context: ExecContext, plan: Plan, build: Build): Exter
   if (windows !== null) return windows
   if (sharesJoins(context, plan))
     return { ordered: false, usesHeap: false, divides: true, steps: (own) => unshared(own, plan, build) }
+  if (isSeparable(context, plan)) {
+    const passes = (source: Plan): Plan => separatedAggregates({ ...plan, input: source }) ?? plan
+    const steps: External['steps'] = (own, skip) => overStored(own, plan.input, build, passes, skip)
+    return { ordered: true, usesHeap: true, divides: false, steps }
+  }
   if (plan.kind === 'join' && joinsBlocks(context, plan)) {
     const ordered = keepsBlockOrder(context, plan)
     const steps: External['steps'] = (own, skip) => blockSteps(own, plan, build, skip)
@@ -85,8 +99,15 @@ function externalWindow(context: ExecContext, plan: WindowPlan, build: Build): E
   const passes = windowPasses(plan, sorts)
   if (passes !== null) return { ...common, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
   const isWhole = sorts || plan.calls.every(({ partitionBy }) => partitionBy.length === 0)
-  if (!isWhole || !isSortable(plan)) return null
-  return { ...common, steps: (own, skip) => sortedSteps(own, plan, build, skip) }
+  if (!isWhole) return null
+  if (isSortable(plan)) return { ...common, steps: (own, skip) => sortedSteps(own, plan, build, skip) }
+  return picksRows(plan) ? { ...common, steps: (own, skip) => pickSteps(own, plan, build, skip) } : null
+}
+
+/** Whether aggregates are computed one after the other, because rows cannot be divided by the keys. */
+function isSeparable({ spillLevel = 0 }: ExecContext, plan: Plan): plan is GroupPlan {
+  if (plan.kind !== 'aggregate' && plan.kind !== 'sample') return false
+  return (plan.keys.length === 0 || spillLevel >= undividedLevels) && separatedAggregates(plan) !== null
 }
 
 /** Whether an aggregate without keys builds the joins below it for all threads. */

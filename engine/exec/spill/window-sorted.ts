@@ -11,11 +11,13 @@ import type { RunFile } from '../batch/run-file.js'
 import { isBatch, type Operator } from '../batch/vector.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
 import { sortOperator } from '../sort/sort.js'
+import { turnedName } from '../window/window-any.js'
 import type { Prepared } from '../window/window-calls.js'
 import { GroupValues, groupColumns, groupRows, type Level } from '../window/window-groups.js'
 import { orderedBlocks, type Way, wayOf } from '../window/window-ordered.js'
 import { countsFor } from '../window/window-place.js'
 import { expressionKey, WindowRows } from '../window/window-rows.js'
+import { constantOf } from '../window/window-running.js'
 import { Attempt } from './attempt.js'
 import type { Build } from './spilled-steps.js'
 import {
@@ -44,25 +46,25 @@ interface SortedCall {
 /** null: all rows of a partition must be in memory. */
 function sortedCall(call: WindowCall): SortedCall | null {
   if (wayOf(call) !== null) return { call, isTurned: false }
+  const bounded = boundedNth(call)
+  if (bounded !== null) return { call: bounded, isTurned: false }
   const turned = turnedCall(call)
   return turned !== null && wayOf(turned) !== null ? { call: turned, isTurned: true } : null
 }
 
-/** Aggregates that do not depend on the order of the rows. */
-const unorderedNames: ReadonlySet<string> = new Set([
-  ...['sum', 'avg', 'count', 'min', 'max', 'stddev', 'stddev_samp', 'stddev_pop'],
-  ...['variance', 'var_samp', 'var_pop', 'count_distinct'],
-])
-const turnedNames: ReadonlyMap<string, string> = new Map([
-  ['first_value', 'last_value'],
-  ['last_value', 'first_value'],
-  ['lead', 'lag'],
-])
+/** nth_value() of a ROWS frame that ends with the partition, over a frame that ends with the row in question. */
+function boundedNth(call: WindowCall): WindowCall | null {
+  const { name, args, frame, ignoreNulls } = call
+  const { unit, lo, hi, exclude } = frame
+  const place = name === 'nth_value' ? constantOf(args[1]) : Number.NaN
+  if (!(place >= 1) || unit !== 'rows' || lo === null || hi !== null || exclude !== 'none' || ignoreNulls) return null
+  return { ...call, frame: { ...frame, hi: place - 1 + Math.max(0, Number(lo)) } }
+}
 
 /** The same call over rows in the opposite order; null if there is none. */
 function turnedCall(call: WindowCall): WindowCall | null {
-  const { name, frame, orderBy } = call
-  const turned = turnedNames.get(name) ?? (unorderedNames.has(name) ? name : null)
+  const { frame, orderBy } = call
+  const turned = turnedName(call)
   if (turned === null) return null
   const opposite = (bound: bigint | number | null) => (bound === null ? null : -bound)
   return {

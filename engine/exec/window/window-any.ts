@@ -1,7 +1,8 @@
 // Computes any aggregate over any window frame, by the aggregate's interpreter; used where no faster implementation
 // applies. If states of the aggregate are small and can be merged, and the frames exclude no rows, it uses a queue made
 // of two stacks, as in window-sums.ts. Otherwise new rows are added to the aggregate's state as long as the frame only
-// grows from row to row, and any other frame is aggregated from its first row.
+// grows from row to row. Frames that end with the partition grow from its last row to its first one. Any other frame is
+// aggregated from its first row.
 
 import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'
@@ -36,7 +37,10 @@ export function* anyResult(
   slots: readonly number[],
   frames: Frames,
 ): Working<WindowResult> {
-  const aggregation = aggregationOf(order, call, slots)
+  const forward = aggregationOf(order, call, slots)
+  const endless = frames.exclude === 'none' && call.frame.lo !== null && call.frame.hi === null
+  const name = endless && forward.accumulator.small !== true ? turnedName(call) : null
+  const aggregation = name === null ? forward : aggregationOf(order, { ...call, name }, slots)
   const column = new ResultColumn(order.rows, call.type)
   const from = aggregation.site.type
   const write = (p: number, value: Value): void => column.set(aggregation.rowAt(p), castValue(value, from, call.type))
@@ -47,7 +51,8 @@ export function* anyResult(
     const start = u32[(order.starts >>> 2) + partition]!
     const end = u32[(order.starts >>> 2) + partition + 1]!
     if (start === end) continue
-    yield* slides ? slide(aggregation, ranges, start, end, write) : grow(aggregation, ranges, start, end, write)
+    if (name !== null) yield* growBackwards(aggregation, ranges, start, end, write)
+    else yield* slides ? slide(aggregation, ranges, start, end, write) : grow(aggregation, ranges, start, end, write)
   }
   return column.result
 }
@@ -70,6 +75,26 @@ export function interpreterOf(rows: WindowRows, call: WindowCall): Interpreter {
     accumulator: found.accumulator,
     site: callSite(aggregateType(call), call.args, call.position, evaluation),
   }
+}
+
+/** Functions that mean the same over rows in the opposite order. */
+const turnedNames: ReadonlyMap<string, string> = new Map([
+  ['first_value', 'last_value'],
+  ['last_value', 'first_value'],
+  ['lead', 'lag'],
+  ['first', 'last'],
+  ['last', 'first'],
+  ['any_value', 'last_not_null'],
+  ['first_not_null', 'last_not_null'],
+  ['last_not_null', 'first_not_null'],
+])
+
+/** The function that has the same value over rows in the opposite order; null if there is none. */
+export function turnedName({ name, args }: WindowCall): string | null {
+  const turned = turnedNames.get(name)
+  if (turned !== undefined) return turned
+  const aggregate = aggregateOf(name, args)
+  return aggregate !== undefined && aggregate.ordered !== true ? name : null
 }
 
 /** SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow. */
@@ -116,6 +141,33 @@ function* grow(
     first = count === 1 ? bounds[0]! : end
     next = bounds[1]!
     if (!simple || work > before) value = accumulator.result(state, site)
+    write(p, value)
+    if (++work % stepValues === 0) yield 'working'
+  }
+}
+
+/** The same for frames that end with the partition. */
+function* growBackwards(
+  aggregation: Aggregation,
+  ranges: RangesAt,
+  start: number,
+  end: number,
+  write: (p: number, value: Value) => void,
+): Working {
+  const { accumulator, site } = aggregation
+  const bounds = new Uint32Array(2)
+  const state = accumulator.init()
+  let value = accumulator.result(state, site)
+  let first = end
+  let work = 0
+  for (let p = end - 1; p >= start; p--) {
+    ranges(p, bounds)
+    const before = first
+    while (first > bounds[0]!) {
+      add(aggregation, state, --first)
+      if (++work % stepValues === 0) yield 'working'
+    }
+    if (first < before) value = accumulator.result(state, site)
     write(p, value)
     if (++work % stepValues === 0) yield 'working'
   }

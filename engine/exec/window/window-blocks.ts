@@ -174,6 +174,8 @@ export class RunningCall implements OrderedCall {
     const fold = this.#fold
     const ends = this.reach.frames === null ? -1 : this.reach.frames.hi >>> 2
     const repeats = this.#call.name !== 'lag'
+    // Without a frame, lag() looks at the rows before, and a moving average at the current row, too.
+    const own = repeats ? 1 : 0
     fold.bind()
     for (let row = from, changed = true; row < to; row++) {
       if ((row - from) % stepRows === stepRows - 1) yield 'working'
@@ -182,7 +184,7 @@ export class RunningCall implements OrderedCall {
         this.#next = row
         changed = true
       }
-      for (const end = ends < 0 ? row : u32[ends + row]!; this.#next < end; this.#next++) {
+      for (const end = ends < 0 ? row + own : u32[ends + row]!; this.#next < end; this.#next++) {
         fold.add(this.#next)
         changed = true
       }

@@ -1,19 +1,19 @@
 // Computes the calls of a window operator over buffered rows. Chooses the fastest implementation for each call's
-// function, types and frame. Calls with the same OVER clause share sort order and frames. Exponential moving averages
-// are implemented here, too.
+// function, types and frame. Calls with the same OVER clause share sort order and frames.
 
 import { assert } from '../../base/assert.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { anyResult } from './window-any.js'
 import { extremeResult } from './window-extremes.js'
 import { type Frames, framesOf } from './window-frames.js'
+import { movingNames, movingResult } from './window-moving.js'
 import { type OrderKeys, WindowOrder, type Working } from './window-order.js'
 import { pickNames, pickResult } from './window-pick.js'
 import { rankNames, rankResult } from './window-rank.js'
 import { ResultReader, type WindowResult } from './window-result.js'
 import { expressionKey, type WindowRows } from './window-rows.js'
 import { sumNames, sumResult, wideSumResult } from './window-sums.js'
-import { exactMax, isInteger, isNumeric, numberReader, orderedPresence, orderedValues } from './window-values.js'
+import { exactMax, isInteger, isNumeric, orderedPresence, orderedValues } from './window-values.js'
 
 /** A call, prepared before rows arrive. */
 export interface Prepared {
@@ -95,54 +95,4 @@ function* numberResult(
     return values.exact ? yield* extremeResult(order, call, slot, values, frames) : null
   }
   return null
-}
-
-// Exponential moving averages: avg(v, 'alpha', a), avg(v, 'period', n) and avg(v, 'hour', n), each also with a column
-// of volumes. A running state for each partition, in the order of the window.
-//
-//   moving_avg        value, weight of the newest value, [volume]
-//   moving_avg_time   value, time, time in which a value's weight falls to 1/e, [volume]
-
-const movingNames: ReadonlySet<string> = new Set(['moving_avg', 'moving_avg_time'])
-
-/** A row without value or volume repeats the previous average, but its time still counts. */
-function* movingResult(order: WindowOrder, call: WindowCall, slots: readonly number[]): Working<WindowResult> {
-  const { memory, arena } = order.rows.context
-  const { u32, f64 } = memory
-  const address = arena.take(order.rows.rows * 8)
-  const readers = slots.map((slot) => numberReader(memory, order.rows.column(slot), order.rows.rows, false))
-  const timed = call.name === 'moving_avg_time'
-  const [value, , weight] = readers as [NumberAt, NumberAt, NumberAt]
-  const volume = readers[timed ? 3 : 2]
-  const share = timed ? fading(readers[1] as NumberAt, weight) : (readers[1] as NumberAt)
-  const rows = order.order >>> 2
-  let [sum, volumes, average] = [Number.NaN, 0, Number.NaN]
-  yield* order.each((start, _end, from, to) => {
-    for (let p = from; p < to; p++) {
-      const row = u32[rows + p]!
-      if (p === start) average = Number.NaN
-      const newest = share(row, p === start)
-      const [v, w] = [value(row), volume === undefined ? 1 : volume(row)]
-      if (!Number.isNaN(v) && !Number.isNaN(w)) {
-        const isFirst = Number.isNaN(average)
-        sum = isFirst ? v * w : newest * v * w + (1 - newest) * sum
-        volumes = isFirst ? w : newest * w + (1 - newest) * volumes
-        average = sum / volumes
-      }
-      f64[(address >>> 3) + row] = average
-    }
-  })
-  return { kind: 'values', address, dictionary: 0 }
-}
-
-type NumberAt = (row: number) => number
-
-function fading(time: NumberAt, span: NumberAt): (row: number, isFirst: boolean) => number {
-  let before = 0
-  return (row, isFirst) => {
-    const now = time(row)
-    const passed = isFirst ? 0 : Math.abs(now - before)
-    before = now
-    return 1 - Math.exp(-passed / span(row))
-  }
 }

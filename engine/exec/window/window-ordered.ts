@@ -14,9 +14,10 @@ import type { WindowCall } from '../../sql/plan/plan.js'
 import { isBatch, type Operator } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { blockOf, FrameCall, type OrderedCall, RunningCall } from './window-blocks.js'
-import { hasFrame, type Prepared } from './window-calls.js'
+import type { Prepared } from './window-calls.js'
 import type { Frames } from './window-frames.js'
 import { GroupCall, type GroupLevels } from './window-groups.js'
+import { movingNames } from './window-moving.js'
 import { WindowOrder, type Working } from './window-order.js'
 import { PlaceCall } from './window-place.js'
 import { rankNames } from './window-rank.js'
@@ -36,8 +37,9 @@ export function wayOf(call: WindowCall): Way | null {
     if (!ignoreNulls) return 'frame'
     return name === 'lag' && distance > 0 ? 'running' : null
   }
-  if (!hasFrame(call) || (name === 'nth_value' && !Number.isInteger(constantOf(args[1])))) return null
+  if (movingNames.has(name)) return 'running'
   if (frame.lo !== null) return frame.hi === null ? null : 'frame'
+  if (name === 'nth_value' && !Number.isInteger(constantOf(args[1]))) return null
   return growingWay(call)
 }
 

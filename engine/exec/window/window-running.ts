@@ -1,12 +1,13 @@
 // State of window functions that is carried from block to block, when rows come in the order of the window and only few
 // of them are in memory (window-ordered.ts): aggregates of frames that begin with the partition, and the values of
-// first_value(), last_value(), nth_value() and lag() IGNORE NULLS over such frames.
+// first_value(), last_value(), nth_value() and lag() IGNORE NULLS over such frames, and exponential moving averages.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
 import { finite, type ValueReader, valueReader } from '../batch/values.js'
 import { interpreterOf } from './window-any.js'
+import { MovingAverage, movingNames } from './window-moving.js'
 import { pickNames } from './window-pick.js'
 import type { WindowRows } from './window-rows.js'
 import { sumNames } from './window-sums.js'
@@ -33,6 +34,7 @@ export interface Fold {
 /** `slots`: columns of the arguments. */
 export function foldOf(rows: WindowRows, call: WindowCall, slots: readonly number[]): Fold {
   if (call.name === 'lag') return earlierValue(rows, call, slots)
+  if (movingNames.has(call.name)) return new MovingAverage(rows, call, slots)
   if (pickNames.has(call.name)) return pickedValue(rows, call, slots)
   const [argument] = call.args
   if (sumNames.has(call.name) && call.type.name === 'DOUBLE' && argument !== undefined && isNumeric(argument.type))

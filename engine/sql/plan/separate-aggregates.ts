@@ -1,13 +1,13 @@
-// Planner rule: chooses a faster algorithm for certain aggregates. count_distinct(x), approx_count_distinct(x) and
-// mode(x) are computed by an inner grouping by the keys and x. Such a grouping is vectorised and parallel; a set of
-// values for each group would not be. first() and last() without GROUP BY are computed from rows at the ends of a table
+// Planner rule: chooses a faster algorithm for certain aggregates. count_distinct(x), approx_count_distinct(x),
+// sum_distinct(x), avg_distinct(x) and mode(x) are computed by an inner grouping by the keys and x. Such a grouping is
+// vectorised and parallel; a set of values for each group would not be. first() and last() without GROUP BY are computed from rows at the ends of a table
 // (first-last.ts). If a query mixes these with each other or with other aggregates, and its input can be read several
 // times, it is split into one aggregation per algorithm, and their results are joined by the keys
 // (join-aggregations.ts).
 
 import { dataType } from '../../types/column-types.js'
 import { firstLast } from './first-last.js'
-import { type AggregatePlan, joinAggregations } from './join-aggregations.js'
+import { type AggregatePlan, joinAggregations, type SamplePlan } from './join-aggregations.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
 import type { TablesOf } from './time-ranges.js'
 import { isStable } from './volatile.js'
@@ -19,6 +19,49 @@ export function separateAggregates(plan: Plan, tables: TablesOf): Plan {
   const parts = partsOf(below, tables)
   if (parts.length < 2) return below.aggregates.some(isOwn) ? ownGrouping(below) : below
   return isRepeatable(below.input) && below.keys.every(isStable) ? joinAggregations(below, parts, made) : below
+}
+
+/**
+ * The same for an aggregation or a SAMPLE BY over stored rows, which can be read several times; null if no aggregate has
+ * an algorithm of its own, or reading the rows again could give other groups.
+ */
+export function separatedAggregates(plan: AggregatePlan | SamplePlan): Plan | null {
+  if (!plan.keys.every(isStable)) return null
+  if (plan.kind === 'sample') return separatedSample(plan)
+  if (!plan.aggregates.some(isOwn)) return null
+  const parts = partsOf(plan, () => undefined)
+  return parts.length < 2 ? ownGrouping(plan) : joinAggregations(plan, parts, made)
+}
+
+function separatedSample(plan: SamplePlan): Plan | null {
+  const numbers = plan.aggregates.map((_, index) => index)
+  const isDistinct = (index: number): boolean => plainNameOf(plan.aggregates[index] as AggregateCall) !== undefined
+  const own = numbers.filter(isDistinct)
+  const others = numbers.filter((index) => !isDistinct(index))
+  if (own.length === 0) return null
+  const parts = [others, ...own.map((index) => [index])].filter((part) => part.length > 0)
+  return joinAggregations(plan, parts, (part, indexes) => {
+    const filled = { ...part, fills: indexes.map((index) => plan.fills[index] ?? ({ kind: 'none' } as const)) }
+    return indexes === others ? filled : sampleOfDistinct(filled)
+  })
+}
+
+/** Each distinct value of a group in each bucket, and the plain aggregate over those of each group and bucket. */
+function sampleOfDistinct(plan: SamplePlan): Plan {
+  const [call] = plan.aggregates
+  const [counted] = call?.args ?? []
+  const time = plan.columns[0]
+  if (call === undefined || counted === undefined || time === undefined) return plan
+  const expressions = [...plan.keys, counted]
+  const columns = [time, ...expressions.map(({ type }, index): PlanColumn => ({ name: `c${index}`, type }))]
+  const values = expressions.map(
+    ({ type, position }, index): Expression => ({
+      ...{ kind: 'column', index: index + 1, type, position },
+    }),
+  )
+  const input: Plan = { ...plan, columns, keys: expressions, aggregates: [], fills: [] }
+  const plain = { ...call, name: plainNameOf(call) ?? call.name, args: values.slice(-1) }
+  return { ...plan, input, timestampIndex: 0, keys: values.slice(0, -1), aggregates: [plain] }
 }
 
 function made(part: AggregatePlan): Plan {
@@ -43,12 +86,12 @@ function isTimed(plan: Plan, tables: TablesOf): boolean {
 }
 
 function isOwn(call: AggregateCall): boolean {
-  return isDistinctCount(call) || isMode(call)
+  return plainNameOf(call) !== undefined || isMode(call)
 }
 
 /** Rewrites an aggregation that has only this aggregate. */
 function ownGrouping(plan: AggregatePlan): Plan {
-  return plan.aggregates.every(isMode) ? modeOfCounts(plan) : countOfDistinct(plan)
+  return plan.aggregates.every(isMode) ? modeOfCounts(plan) : overDistinct(plan)
 }
 
 /** Whether the input can be read several times at little cost, with the same rows in the same order. */
@@ -107,10 +150,10 @@ function isMode({ name, args }: AggregateCall): boolean {
 const others: ReadonlySet<string> = new Set(['ARRAY', 'BINARY', 'CHAR', 'INTERVAL'])
 
 /**
- * Rewrites an aggregation whose only aggregate is count_distinct(x) or approx_count_distinct(x): a DISTINCT of the
- * group keys and x below it, then a plain count of the rows of each group.
+ * Rewrites an aggregation whose only aggregate is over the distinct values of x: a DISTINCT of the group keys and x
+ * below it, then the plain aggregate over the rows of each group.
  */
-function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
+function overDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   const [call] = plan.aggregates
   const [counted] = call?.args ?? []
   if (call === undefined || counted === undefined) return plan
@@ -125,11 +168,18 @@ function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
     columns,
     input: { kind: 'project', columns, input: plan.input, expressions },
   }
-  const count = { ...call, name: 'count', args: [column(plan.keys.length)] }
-  return { ...plan, input, keys: plan.keys.map((_, index) => column(index)), aggregates: [count] }
+  const plain = { ...call, name: plainNameOf(call) ?? call.name, args: [column(plan.keys.length)] }
+  return { ...plan, input, keys: plan.keys.map((_, index) => column(index)), aggregates: [plain] }
 }
 
 /** approx_count_distinct() is counted exactly too; its precision argument is ignored. */
-function isDistinctCount({ name, args }: AggregateCall): boolean {
-  return name === 'approx_count_distinct' || (name === 'count_distinct' && args.length === 1)
+const plainNames: ReadonlyMap<string, string> = new Map([
+  ['count_distinct', 'count'],
+  ['approx_count_distinct', 'count'],
+  ['sum_distinct', 'sum'],
+  ['avg_distinct', 'avg'],
+])
+
+function plainNameOf({ name, args }: AggregateCall): string | undefined {
+  return args.length === 1 || name === 'approx_count_distinct' ? plainNames.get(name) : undefined
 }

@@ -72,7 +72,20 @@ const frames = [
   'groups between unbounded preceding and 1 following',
   'groups between 3 preceding and current row exclude group',
 ]
-const endless = ['sum(d)', 'count()', 'max(l)', 'first_value(v)', 'last_value(y)']
+const endless = ['sum(d)', 'count()', 'max(l)', 'first_value(v)', 'last_value(y)', 'nth_value(l, 3)', 'nth_value(v, n)']
+const orderedAggregates = ['first(v)', 'last_not_null(d)', 'any_value(d)', 'bit_xor(l)', 'bool_or(n > 3)']
+const movingAverages = ["avg(d, 'alpha', 0.1)", "avg(l, 'period', 10)", "avg(d, 'alpha', 0.01, n)"]
+const computedNumbers = [
+  ...[
+    'lag(v, n % 50)',
+    'lead(d, n % 700)',
+    'lag(y, n)',
+    'lag(l, n, -1)',
+    'lead(v, n % 9, v)',
+    'lag(d, n - 500) ignore nulls',
+  ],
+  ...['lead(d, n % 20, -1.0) ignore nulls', 'nth_value(v, n % 100)', 'nth_value(d, n % 40) ignore nulls'],
+]
 const orders = ['n', 'n desc nulls last', 'n nulls last']
 
 function statements(): string[] {
@@ -83,7 +96,16 @@ function statements(): string[] {
     ...places.map((call) => over(call, '')),
     ...neighbours.map((call) => over(call, '')),
     ...frames.flatMap((frame) => [over(random.pick(aggregates), frame), over(random.pick(picks), frame)]),
-    ...endless.map((call) => over(call, 'rows between current row and unbounded following')),
+    ...[...endless, ...orderedAggregates].map((call) => over(call, 'rows between current row and unbounded following')),
+    ...[...movingAverages, ...computedNumbers].map((call) => over(call, '')),
+    over("avg(d, 'minute', 2)", '', 'ts'),
+    over("avg(d, 'minute', 2, n)", '', 'ts desc'),
+    over('nth_value(v, n % 7)', 'rows between 4 preceding and 20 following'),
+    over('nth_value(v, 20)', 'rows between 4 preceding and unbounded following'),
+    over('nth_value(v, n % 30)', 'rows between 4 preceding and unbounded following'),
+    over('nth_value(d, 5) ignore nulls', 'rows between 2 following and unbounded following'),
+    over('nth_value(v, n % 90)', 'groups between current row and unbounded following'),
+    over('nth_value(v, n)', 'rows between unbounded preceding and unbounded following'),
     over('sum(d)', 'range between 5 following and unbounded following'),
     over('sum(d)', '', 'ts'),
     over('max(d)', 'range between 10 seconds preceding and current row', 'ts'),
