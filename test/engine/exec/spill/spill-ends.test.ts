@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ResourceError } from '../../../../engine/base/errors.js'
+import { FileError, ResourceError } from '../../../../engine/base/errors.js'
 import { type File, type Files, nodeFiles } from '../../../../engine/base/files.js'
 import type { FromQueryThread } from '../../../../engine/exec/run/messages.js'
 import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
@@ -29,6 +29,7 @@ const columns = [
 ]
 const rowsCount = 60_000
 const memoryLeft = 6 * 1024 * 1024
+const memoryLeftForWide = 14 * 1024 * 1024
 /** Suffices for no hash table of all groups. */
 const shortForJoins = 3 * 1024 * 1024
 
@@ -46,10 +47,25 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
+/** The calls that fail, counted over all files of the query. */
+interface Failing {
+  readonly call: 'write' | 'read'
+  readonly from: number
+  readonly code: string
+}
+
 /** Temporary files of which as many are open as `open` tells. */
-function watchedFiles(freeBytes?: number): { readonly open: () => number; readonly temporary: TemporaryFiles } {
+function watchedFiles(
+  freeBytes?: number,
+  failing?: Failing,
+): { readonly open: () => number; readonly temporary: TemporaryFiles } {
   let open = 0
+  let calls = 0
   const files = nodeFiles()
+  const check = (call: Failing['call'], path: string): void => {
+    if (failing?.call !== call || ++calls < failing.from) return
+    throw new FileError(`could not ${call} [path=${path}, code=${failing.code}]`, failing.code)
+  }
   const watched: Files = {
     ...files,
     freeBytes: (path) => freeBytes ?? files.freeBytes(path),
@@ -58,8 +74,14 @@ function watchedFiles(freeBytes?: number): { readonly open: () => number; readon
       open++
       return {
         ...{ path, descriptor: file.descriptor, sync: () => {}, truncate: () => {}, size: () => file.size() },
-        read: (target, position) => file.read(target, position),
-        write: (chunks, position) => file.write(chunks, position),
+        read: (target, position) => {
+          check('read', path)
+          return file.read(target, position)
+        },
+        write: (chunks, position) => {
+          check('write', path)
+          file.write(chunks, position)
+        },
         close: () => {
           open--
           file.close()
@@ -70,6 +92,9 @@ function watchedFiles(freeBytes?: number): { readonly open: () => number; readon
   const folder = { directory, memory: database.bench.memory, threadId: 1, files: watched }
   return { open: () => open, temporary: temporaryFiles(folder) }
 }
+
+/** Rows that outgrow the memory, if they are not only counted. */
+const wide = "(select ts, k, v, rpad(v, 150, '.') w from t)"
 
 const statements = [
   'select k, count(), first(v) from t group by k',
@@ -83,6 +108,13 @@ const statements = [
   'select a.ts, b.v from t a asof join t b on (k)',
   'select a.v, b.v w, b.ts, b.one from (select * from t limit 300) a left join t b on a.k < b.k and b.k < a.k + 30',
   'select a.v, b.v w, b.ts, b.one from (select * from t limit 300) a full join t b on a.one = b.one and a.k < b.k and b.k < a.k + 30',
+  'select count(), count(distinct v), sum(distinct k), max(v) from (select k, v, row_number() over (order by v) n from t)',
+  `select k, w, ts from ${wide} order by v`,
+  `select k, w, ts from (select * from ${wide} order by v) limit -50000`,
+  `select ts, k, w from ${wide} limit -50000`,
+  `select ts, w, rank() over (order by v) n from ${wide}`,
+  `select ts, w, lag(w, k % 9) over (order by v) n from ${wide}`,
+  `select ts, w, avg(k, 'alpha', 0.1) over (order by v) n from ${wide}`,
 ]
 
 function run(sql: string, options: RunOptions): ReturnType<typeof runQuery> {
@@ -90,29 +122,61 @@ function run(sql: string, options: RunOptions): ReturnType<typeof runQuery> {
   return runQuery(database.bench, query, tablesOf(query, database), options)
 }
 
+const leftFor = (sql: string): number => (sql.includes(wide) ? memoryLeftForWide : memoryLeft)
+
 describe('bounds', () => {
   for (const sql of statements) {
     test(sql, () => {
       const full = watchedFiles(1000)
-      expect(() => run(sql, { memoryLeft, temporary: full.temporary })).toThrow(/the disk is nearly full/)
+      expect(() => run(sql, { memoryLeft: leftFor(sql), temporary: full.temporary })).toThrow(/the disk is nearly full/)
       expect(full.open()).toBe(0)
       const bounded = watchedFiles()
-      const options = { memoryLeft, temporary: bounded.temporary, spillBytesMax: 400_000 }
+      const options = { memoryLeft: leftFor(sql), temporary: bounded.temporary, spillBytesMax: 400_000 }
       expect(() => run(sql, options)).toThrow(ResourceError)
       expect(() => run(sql, options)).toThrow(/limit=400000, setting=query.spill.bytes.max/)
       expect(bounded.open()).toBe(0)
-      expect(run(sql, { memoryLeft, temporary: bounded.temporary, spillBytesMax: 1e9 }).rows.length).toBeGreaterThan(
-        100,
-      )
+      expect(
+        run(sql, { memoryLeft: leftFor(sql), temporary: bounded.temporary, spillBytesMax: 1e9 }).rows.length,
+      ).toBeGreaterThan(0)
       expect(bounded.open()).toBe(0)
       expect(readdirSync(directory)).toEqual([])
     })
   }
 })
 
+describe('a disk that fails', () => {
+  for (const [index, sql] of statements.entries()) {
+    test(sql, () => {
+      const code = index % 2 === 0 ? 'ENOSPC' : 'EIO'
+      for (const failing of [
+        { call: 'write', code, from: 1 + (index % 8) } as const,
+        { call: 'read', code: 'EIO', from: 2 } as const,
+      ]) {
+        const { open, temporary } = watchedFiles(undefined, failing)
+        const { call } = failing
+        const failed = (() => {
+          try {
+            run(sql, { memoryLeft: leftFor(sql), temporary })
+          } catch (error) {
+            return error
+          }
+          return null
+        })()
+        expect(failed).toBeInstanceOf(FileError)
+        expect(failed).toMatchObject({ code: failing.code, message: expect.stringContaining(`could not ${call}`) })
+        expect(open()).toBe(0)
+        expect(readdirSync(directory)).toEqual([])
+      }
+      const { open, temporary } = watchedFiles()
+      expect(run(sql, { memoryLeft: leftFor(sql), temporary }).rows.length).toBeGreaterThan(0)
+      expect(open()).toBe(0)
+    })
+  }
+})
+
 test.each(statements)('the rows read of a query that spills are counted once: %s', (sql) => {
   const { memory, allocator, kernels } = database.bench
-  const ballast = ballastOf(database.bench, memoryLeft)
+  const ballast = ballastOf(database.bench, leftFor(sql))
   const { open, temporary } = watchedFiles()
   const messages: FromQueryThread[] = []
   let now = 0
@@ -144,7 +208,7 @@ describe('a cancelled query', () => {
   for (const sql of statements) {
     test(sql, () => {
       const { memory, allocator, kernels } = database.bench
-      const ballast = ballastOf(database.bench, memoryLeft)
+      const ballast = ballastOf(database.bench, leftFor(sql))
       const before = allocator.used(budgets.queries)
       const { open, temporary } = watchedFiles()
       const messages: FromQueryThread[] = []
@@ -157,7 +221,11 @@ describe('a cancelled query', () => {
       try {
         // Rows are counted, so the query does not wait for its client.
         loop.receive(runMessage(query, tablesOf(query, database), { encoding: { kind: 'count' } }))
-        while (open() < 3 && !messages.some(({ kind }) => kind === 'end' || kind === 'error')) loop.step()
+        while (
+          open() < (sql.includes(wide) ? 1 : 3) &&
+          !messages.some(({ kind }) => kind === 'end' || kind === 'error')
+        )
+          loop.step()
         expect(open()).toBeGreaterThan(0)
         loop.receive({ kind: 'cancel', queryId: 1, reason: 'enough' })
         loop.step()
