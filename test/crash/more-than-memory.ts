@@ -1,10 +1,12 @@
-// `node dist/test/crash/more-than-memory.js [--rows 2000000] [--keys 1000000] [--memory 640] [--ample 3072] [--only x]`:
+// `node dist/test/crash/more-than-memory.js [--rows 2000000] [--keys 1000000] [--memory 640] [--ample 3072] [--only x]
+// [--seed 1]`:
 // statements whose state is several times larger than the memory of queries return the rows that they return with ample
 // memory.
 //
-// Method: every statement of test/engine/exec/spill/spill-matrix.ts runs in two engines over the same folder, one after
-// the other: one with --memory MiB, of which queries have a tenth, and one with --ample MiB. The number of rows and the
-// sum of the checksums of the lines of the result as CSV must be the same. At the end no temporary file may be left.
+// Method: every statement of test/engine/exec/spill/spill-matrix.ts, and a statement for each pair of operators, chosen by
+// the seed (spill-compositions.ts), runs in two engines over the same folder, one after the other: one with --memory MiB,
+// of which queries have a tenth, and one with --ample MiB. The number of rows and the sum of the checksums of the lines
+// of the result as CSV must be the same. At the end no temporary file may be left.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,6 +14,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { crc32 } from 'node:zlib'
 import type { Engine } from '../../engine/engine.js'
+import { spillCompositions } from '../engine/exec/spill/spill-compositions.js'
 import { spillMatrix } from '../engine/exec/spill/spill-matrix.js'
 import { executeOptions, openTestEngine, rowsFrom } from '../support/test-engine.js'
 
@@ -22,6 +25,7 @@ const { values } = parseArgs({
     memory: { type: 'string', default: '640' },
     ample: { type: 'string', default: '3072' },
     only: { type: 'string', default: '' },
+    seed: { type: 'string', default: '1' },
   },
 })
 const mebibyte = 1024 * 1024
@@ -29,7 +33,9 @@ const newline = 10
 const comma = 44
 /** Sums below it stay exact, however many rows there are. */
 const sumModulus = 2 ** 52
-const statements = spillMatrix.filter(({ name, sql }) => `${name}: ${sql}`.includes(values.only))
+const statements = [...spillMatrix, ...spillCompositions(Number(values.seed))].filter(({ name, sql }) =>
+  `${name}: ${sql}`.includes(values.only),
+)
 
 interface Digest {
   readonly rows: number

@@ -1,7 +1,7 @@
 // Goal: each operator over rows that are several times larger than the memory of queries returns the rows that it
 // returns with ample memory, in the same order. Method: every statement of spill-matrix.ts, or every fifth, with ample
-// and with little memory, in which each of them writes temporary files. test/crash/more-than-memory.ts runs them over
-// millions of rows.
+// and with little memory, in which each of them writes temporary files, and the compositions of two operators of
+// spill-compositions.ts. test/crash/more-than-memory.ts runs them over millions of rows.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,9 +9,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
+import { createRandom } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
 import { createBench, type RunOptions, runQuery } from '../exec-support.js'
 import { type Database, expectSameRows, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+import { spillCompositions } from './spill-compositions.js'
 import { spillMatrix } from './spill-matrix.js'
 import { countedFiles } from './spill-support.js'
 
@@ -66,5 +68,20 @@ test.each(spillMatrix.filter((_, index) => index % every === 0))('$name: $sql', 
   expectSameRows(rows, runQuery(database.bench, query, tables).rows)
   expect(rows.length).toBeGreaterThan(100)
   expect(created()).toBeGreaterThan(0)
+  expect(readdirSync(directory)).toEqual([])
+})
+
+/** Two operators need their memory at once, so some of them are told that it is short. */
+const composedLeft = 9 * 1024 * 1024
+const everyPair = runs(1, 16)
+test.each(spillCompositions(1).filter((_, index) => index % everyPair === 0))('$name: $sql', ({ sql }) => {
+  const query = queryOfText(sql, database)
+  const tables = tablesOf(query, database)
+  const { temporary } = countedFiles(directory, database.bench.memory)
+  const random = createRandom(sql.length)
+  const heapState = () => (random.chance(0.15) ? 'crowded' : 'free') as 'crowded' | 'free'
+  const { rows } = runQuery(database.bench, query, tables, { temporary, memoryLeft: composedLeft, heapState })
+  expectSameRows(rows, runQuery(database.bench, query, tables).rows)
+  expect(rows.length).toBeGreaterThan(0)
   expect(readdirSync(directory)).toEqual([])
 })
