@@ -1,15 +1,16 @@
 // The interface of the line-protocol kernel (WebAssembly), which decodes lines to columns, and its structures.
 //
-// A TEMPLATE describes a form of line: its table, and its columns in order, each with the bytes that precede its value
-// on the wire. The kernel compares lines with templates, and writes the values of a matching line as the next row of
-// the template's column buffers. There are several templates; each remembers which one matched the line after its last
-// one, as a guess for the next time. decode() stops at a line that matches no template, or has a value that the kernel
-// does not support; the caller parses that line. It also stops when a template's buffers or a dictionary are full.
+// A TEMPLATE describes the lines of one table: its columns in an order, tags first, each with the bytes that precede its
+// value on the wire. The kernel finds the template of a line by the table's name, in a hash table, and writes the values
+// as the next row of the template's column buffers. A line may lack columns of the template, which get NULL, or have them
+// in another order, which takes longer. decode() stops at a line without a template, or with a column or a value that
+// the kernel does not support; the caller parses that line. It also stops when a template's buffers or a dictionary are
+// full.
 //
 // ilp-layout.ts defines the fields and codes.
 //
-// A key includes the separators as on the wire: `table,tag=` or `table field=` for the first column, then `,name=`, and
-// ` name=` for the first field.
+// A key is the name as on the wire with `=` and the separator before it: a space for the first field of the template,
+// else a comma.
 //
 // Supported forms of values, by kind; all others stop decoding with `otherLine`:
 //
@@ -24,6 +25,7 @@
 // The designated timestamp is digits in the request's unit, or with suffix t or n; the line ends in \n or \r\n.
 
 import { assert } from '../base/assert.js'
+import { int64Max, int64Min } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import * as layout from './ilp-layout.js'
 
@@ -56,98 +58,165 @@ export interface IlpKernel {
   intern(dictionary: number, address: number, bytes: number): number
   /** Id of the string, or `missing` of dictionary-layout.ts. 16 readable bytes must follow it. */
   find(dictionary: number, address: number, bytes: number): number
+  /**
+   * Address of the u32 with the template of the table in the hash table u32[mask + 1], or of the free one where it
+   * belongs. A comma and 16 readable bytes follow the name.
+   */
+  templateSlot(templates: number, mask: number, name: number): number
   /** Inserts every string into the dictionary's new, zeroed slot table (slots and slotMask are already set). */
   rehashDictionary(dictionary: number): void
 }
 
 export const ilpStateBytes = 64
-export const ilpTemplateBytes = 64
 export const ilpColumnBytes = layout.columnBytes
+/** Readable bytes behind the names of a template. */
+const namePadding = 16
 
-export interface IlpColumn {
-  /** Bytes that precede the value, separators included. */
+/** How a template names a column and its type; tags are the columns of kind symbol. */
+export interface IlpKey {
+  /** The name as on the wire, followed by `=`. */
   readonly key: Uint8Array
   readonly kind: IlpKind
-  /** Address of the buffer: maxRows values of the kind's width. */
+}
+
+/** Where the values of a column go. */
+export interface IlpBuffer {
+  /** Address of maxRows values of the kind's width. */
   readonly values: number
   /** Address of the dictionary for SYMBOL, else 0. */
   readonly dictionary: number
 }
 
-export interface IlpTemplate {
-  readonly columns: readonly IlpColumn[]
-  readonly maxRows: number
-  /** Address of i64[maxRows] for the designated timestamp. */
-  readonly timestamps: number
+export interface IlpForm {
+  /** Of the table, as on the wire. */
+  readonly name: Uint8Array
+  readonly tags: readonly IlpKey[]
+  readonly fields: readonly IlpKey[]
+  /** Whether the designated timestamp is TIMESTAMP_NS. */
   readonly nanos: boolean
 }
 
 /** Size of a template. Its address must be aligned to 64. */
-export function ilpTemplateSize(columns: readonly { readonly key: Uint8Array }[]): number {
-  const keyBytes = columns.reduce((sum, column) => sum + column.key.length, 0)
-  return (ilpTemplateBytes + columns.length * ilpColumnBytes + keyBytes + 63) & ~63
+export function ilpTemplateSize({ name, tags, fields }: IlpForm): number {
+  const columns = [...tags, ...fields]
+  const keyBytes = columns.reduce((sum, { key }) => sum + 1 + key.length, 0)
+  const names = keyBytes + name.length + 1 + namePadding
+  return (layout.templateBytes + columns.length * ilpColumnBytes + names + 63) & ~63
 }
 
-/** Writes an empty template that predicts itself as successor, at an address aligned to 64. */
-export function writeIlpTemplate(memory: SharedMemory, address: number, template: IlpTemplate): void {
+/** Writes a template without buffers at an address aligned to 64. */
+export function writeIlpTemplate(memory: SharedMemory, address: number, form: IlpForm): void {
+  const { name, tags, fields, nanos } = form
+  const count = tags.length + fields.length
   assert(address % 64 === 0, 'K1: a template is aligned to 64 bytes')
-  assert(template.columns.length > 0, 'K2: a template has columns')
-  assert(template.maxRows > 0, 'K2: a template has room for rows')
-  assert(template.timestamps % 8 === 0, 'K1: timestamps are aligned to 8 bytes')
-  const columnsAt = address + ilpTemplateBytes
-  memory.u8.fill(0, address, columnsAt + template.columns.length * ilpColumnBytes)
-  memory.u32[(address + layout.templateMaxRows) >>> 2] = template.maxRows
-  memory.u32[(address + layout.templateColumns) >>> 2] = template.columns.length
-  memory.u32[(address + layout.templateColumnsAt) >>> 2] = columnsAt
-  memory.u32[(address + layout.templateTimestamps) >>> 2] = template.timestamps
-  memory.u32[(address + layout.templateNext) >>> 2] = address
-  memory.u32[(address + layout.templateNanos) >>> 2] = template.nanos ? 1 : 0
-  let keyAt = columnsAt + template.columns.length * ilpColumnBytes
-  template.columns.forEach((column, i) => {
-    writeColumn(memory, columnsAt + i * ilpColumnBytes, column, keyAt)
-    keyAt += column.key.length
-  })
-  takeIlpRows(memory, address)
+  assert(count > 0, 'K2: a template has columns')
+  assert(name.length > 0, 'K2: a template has the name of a table')
+  const columnsAt = address + layout.templateBytes
+  memory.u8.fill(0, address, address + ilpTemplateSize(form))
+  const set = (field: number, value: number): void => {
+    memory.u32[(address + field) >>> 2] = value
+  }
+  set(layout.templateColumns, count)
+  set(layout.templateColumnsAt, columnsAt)
+  set(layout.templateFieldsAt, columnsAt + tags.length * ilpColumnBytes)
+  set(layout.templateNanos, nanos ? 1 : 0)
+  const nameAt = columnsAt + count * ilpColumnBytes
+  writePrefix(memory, address + layout.templateName, name)
+  set(layout.templateNameBytes, name.length)
+  set(layout.templateNameAddress, nameAt)
+  memory.u8.set(name, nameAt)
+  memory.u8[nameAt + name.length] = comma
+  let keyAt = nameAt + name.length + 1
+  for (const [index, { key, kind }] of [...tags, ...fields].entries()) {
+    const isTag = index < tags.length
+    assert((kind === ilpKinds.symbol) === isTag, 'K2: the tags of a template are its symbols')
+    memory.u8[keyAt] = index === tags.length ? space : comma
+    memory.u8.set(key, keyAt + 1)
+    writeKey(memory, columnsAt + index * ilpColumnBytes, keyAt, 1 + key.length)
+    memory.u32[(columnsAt + index * ilpColumnBytes + layout.columnKind) >>> 2] = kind
+    keyAt += 1 + key.length
+  }
 }
 
-function writeColumn(memory: SharedMemory, at: number, column: IlpColumn, keyAt: number): void {
-  assert(!column.key.includes(10), 'P1: a predicted key has no newline')
-  assert(
-    (column.kind === ilpKinds.symbol) === (column.dictionary !== 0),
-    'K2: symbols have a dictionary, and nothing else has',
-  )
-  assert(column.values % 8 === 0, 'K1: a column is aligned to 8 bytes')
-  const short = Math.min(16, column.key.length)
-  memory.u8.set(column.key, keyAt)
-  memory.u8.set(column.key.subarray(0, short), at)
-  memory.u8.fill(255, at + layout.columnMask, at + layout.columnMask + short)
-  memory.u32[(at + layout.columnKeyBytes) >>> 2] = column.key.length
-  memory.u32[(at + layout.columnKeyAddress) >>> 2] = keyAt
-  memory.u32[(at + layout.columnKind) >>> 2] = column.kind
-  memory.u32[(at + layout.columnValues) >>> 2] = column.values
-  memory.u32[(at + layout.columnDictionary) >>> 2] = column.dictionary
+const space = 32
+const comma = 44
+const newline = 10
+
+function writeKey(memory: SharedMemory, column: number, keyAt: number, bytes: number): void {
+  const key = memory.u8.subarray(keyAt, keyAt + bytes)
+  assert(!key.includes(newline), 'P1: a predicted key has no newline')
+  writePrefix(memory, column, key)
+  memory.u32[(column + layout.columnKeyBytes) >>> 2] = bytes
+  memory.u32[(column + layout.columnKeyAddress) >>> 2] = keyAt
 }
 
-/** Empties the template, after its rows were taken. */
-export function takeIlpRows(memory: SharedMemory, template: number): void {
-  memory.u32[(template + layout.templateRows) >>> 2] = 0
-  memory.u32[(template + layout.templateSorted) >>> 2] = 1
-  memory.i64[(template + layout.templateMinTs) >>> 3] = 0x7fff_ffff_ffff_ffffn
-  memory.i64[(template + layout.templateMaxTs) >>> 3] = -0x8000_0000_0000_0000n
-  memory.i64[(template + layout.templateLastTs) >>> 3] = -0x8000_0000_0000_0000n
+/** Writes the first 16 bytes and, after them, the mask of these. */
+function writePrefix(memory: SharedMemory, at: number, bytes: Uint8Array): void {
+  const short = Math.min(16, bytes.length)
+  memory.u8.set(bytes.subarray(0, short), at)
+  memory.u8.fill(255, at + 16, at + 16 + short)
 }
 
-/** Makes every template predict itself. Call it before one of them is freed. */
-export function resetSuccessors(memory: SharedMemory, templates: readonly number[]): void {
-  for (const template of templates) memory.u32[(template + layout.templateNext) >>> 2] = template
+/** Gives the template buffers, one for each column, with room for `maxRows`; the rows before `rows` are filled. */
+export function bindIlpTemplate(
+  memory: SharedMemory,
+  template: number,
+  buffers: readonly IlpBuffer[],
+  timestamps: number,
+): void {
+  assert(timestamps % 8 === 0, 'K1: timestamps are aligned to 8 bytes')
+  const columnsAt = memory.u32[(template + layout.templateColumnsAt) >>> 2]!
+  assert(buffers.length === memory.u32[(template + layout.templateColumns) >>> 2], 'K2: every column has a buffer')
+  memory.u32[(template + layout.templateTimestamps) >>> 2] = timestamps
+  for (const [index, { values, dictionary }] of buffers.entries()) {
+    assert(values % 8 === 0, 'K1: a column is aligned to 8 bytes')
+    const column = columnsAt + index * ilpColumnBytes
+    const isSymbol = memory.u32[(column + layout.columnKind) >>> 2] === ilpKinds.symbol
+    assert(isSymbol === (dictionary !== 0), 'K2: symbols have a dictionary, and nothing else has')
+    memory.u32[(column + layout.columnValues) >>> 2] = values
+    memory.u32[(column + layout.columnDictionary) >>> 2] = dictionary
+  }
+}
+
+/** Lets the kernel add rows after those of the batch, up to `maxRows`. */
+export function resumeIlpTemplate(memory: SharedMemory, template: number, batch: IlpBatch, maxRows: number): void {
+  assert(maxRows >= batch.rows, 'K2: a template has room for its rows')
+  memory.u32[(template + layout.templateRows) >>> 2] = batch.rows
+  memory.u32[(template + layout.templateMaxRows) >>> 2] = maxRows
+  memory.u32[(template + layout.templateSorted) >>> 2] = batch.sorted ? 1 : 0
+  memory.u32[(template + layout.templateComplete) >>> 2] = 0
+  memory.i64[(template + layout.templateMinTs) >>> 3] = batch.minTs
+  memory.i64[(template + layout.templateMaxTs) >>> 3] = batch.maxTs
+  memory.i64[(template + layout.templateLastTs) >>> 3] = batch.lastTs
+  const columnsAt = memory.u32[(template + layout.templateColumnsAt) >>> 2]!
+  const end = columnsAt + memory.u32[(template + layout.templateColumns) >>> 2]! * ilpColumnBytes
+  for (let column = columnsAt; column < end; column += ilpColumnBytes)
+    memory.u32[(column + layout.columnPresent) >>> 2] = 0
+}
+
+/** Lets the kernel add no more rows: it stops at the next line of the table. */
+export function pauseIlpTemplate(memory: SharedMemory, template: number): void {
+  memory.u32[(template + layout.templateMaxRows) >>> 2] = 0
+}
+
+/** Whether a row since resumeIlpTemplate() has a value of the column, given by its number. */
+export function hasIlpValues(memory: SharedMemory, template: number, column: number): boolean {
+  if (memory.u32[(template + layout.templateComplete) >>> 2] === 1) return true
+  const columnsAt = memory.u32[(template + layout.templateColumnsAt) >>> 2]!
+  return memory.u32[(columnsAt + column * ilpColumnBytes + layout.columnPresent) >>> 2] === 1
 }
 
 export interface IlpBatch {
   readonly rows: number
   readonly minTs: bigint
   readonly maxTs: bigint
+  /** Of the last row. */
+  readonly lastTs: bigint
   readonly sorted: boolean
 }
+
+/** A batch without rows. */
+export const emptyIlpBatch: IlpBatch = { rows: 0, minTs: int64Max, maxTs: int64Min, lastTs: int64Min, sorted: true }
 
 /** The rows that a template has collected. */
 export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
@@ -155,6 +224,7 @@ export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
     rows: memory.u32[(template + layout.templateRows) >>> 2]!,
     minTs: memory.i64[(template + layout.templateMinTs) >>> 3]!,
     maxTs: memory.i64[(template + layout.templateMaxTs) >>> 3]!,
+    lastTs: memory.i64[(template + layout.templateLastTs) >>> 3]!,
     sorted: memory.u32[(template + layout.templateSorted) >>> 2] === 1,
   }
 }
@@ -162,9 +232,9 @@ export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
 export interface IlpState {
   readonly cursor: number
   readonly end: number
-  /** Address of u32[count] template addresses. */
+  /** Address of the hash table u32[mask + 1] of templates. */
   readonly templates: number
-  readonly count: number
+  readonly mask: number
   readonly current: number
   readonly unitNanos: bigint
   readonly nowMicros: bigint
@@ -178,7 +248,7 @@ export function writeIlpState(memory: SharedMemory, address: number, state: IlpS
   memory.u32[(address + layout.stateCursor) >>> 2] = state.cursor
   memory.u32[(address + layout.stateEnd) >>> 2] = state.end
   memory.u32[(address + layout.stateTemplates) >>> 2] = state.templates
-  memory.u32[(address + layout.stateCount) >>> 2] = state.count
+  memory.u32[(address + layout.stateMask) >>> 2] = state.mask
   memory.u32[(address + layout.stateCurrent) >>> 2] = state.current
   memory.u32[(address + layout.stateStoppedTemplate) >>> 2] = 0
   memory.u32[(address + layout.stateStoppedColumn) >>> 2] = 0

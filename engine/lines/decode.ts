@@ -1,5 +1,5 @@
 // Decodes the blocks of a line-protocol request into staged batches, the uncommitted rows of each table in columns. The
-// template kernel (WebAssembly; kernels/ilp.ts) decodes lines that have the form of earlier ones; a general parser
+// template kernel (WebAssembly; kernels/ilp.ts) decodes lines whose columns were in earlier ones; a general parser
 // decodes the rest. The writer calls, for each request, begin() once, block() for each block of lines, and result();
 // then release(), when the rows are stored or discarded.
 //
@@ -16,7 +16,7 @@
 
 import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'
-import { type IlpKernel, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
+import { type IlpKernel, ilpStateBytes, writeIlpState } from '../kernels/ilp.js'
 import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -24,19 +24,23 @@ import type { LineReject } from '../storage/jobs/messages.js'
 import type { RefusedRow, RowDecoder } from '../storage/writer/row-decoder.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
-import { type LinePlan, type LineSettings, type LineTimes, newLinePlan, planLine, storeRow } from './general.js'
+import {
+  type LinePlan,
+  type LineSettings,
+  type LineTimes,
+  newLinePlan,
+  planLine,
+  refuseTable,
+  storeRow,
+} from './general.js'
 import { newParsedLine, replaceNames } from './line.js'
 import { parseLine } from './parse-line.js'
 import { type DecodedLines, refusedLines } from './refused-rows.js'
 import { learnShape } from './shape.js'
 import { LineTarget } from './target.js'
+import { TemplateIndex } from './template-index.js'
 import { textOf } from './text.js'
 
-/**
- * Limit of tables with templates in the kernel; lines of another table take the general path, which then gets a
- * slot.
- */
-const activeTargetsMax = 64
 const rejectsMax = 1000
 /** Limit of reported bad lines of an atomic request. */
 const atomicRejectsMax = 65_536
@@ -71,14 +75,15 @@ export class LineDecoder implements RowDecoder {
   readonly namesTables = false
   private readonly options: LineDecoderOptions
   private readonly state: number
-  private readonly list: number
   private readonly line = newParsedLine()
   private readonly plan: LinePlan = newLinePlan()
   /** Use of the ingest budget at which rows must be committed and idle tables release their memory. */
   private readonly pauseBytes: number
   private readonly targets = new Map<WriterTable, LineTarget>()
-  /** Targets that the kernel is writing to; the state's list contains their templates. */
-  private active: LineTarget[] = []
+  /** Undefined without a kernel. */
+  private readonly templates: TemplateIndex | undefined
+  /** Targets that the kernel is writing to. */
+  private readonly active = new Set<LineTarget>()
   private used = new Set<LineTarget>()
   private last: LineTarget | undefined
   private request: LineRequestOptions = {
@@ -105,9 +110,10 @@ export class LineDecoder implements RowDecoder {
 
   constructor(options: LineDecoderOptions) {
     this.options = options
-    this.state = options.allocator.allocateOrThrow(ilpStateBytes + activeTargetsMax * 4, budgets.ingest)
-    this.list = this.state + ilpStateBytes
-    this.pauseBytes = pauseBytes(options.allocator)
+    const { memory, allocator, kernel } = options
+    this.state = allocator.allocateOrThrow(ilpStateBytes, budgets.ingest)
+    this.templates = kernel === undefined ? undefined : new TemplateIndex(memory, allocator, kernel)
+    this.pauseBytes = pauseBytes(allocator)
   }
 
   begin(request: LineRequestOptions): void {
@@ -120,7 +126,6 @@ export class LineDecoder implements RowDecoder {
     this.rejects = []
     this.rejected = 0
     this.error = null
-    this.predictLast()
   }
 
   /**
@@ -202,17 +207,6 @@ export class LineDecoder implements RowDecoder {
     if (this.last === target) this.last = undefined
   }
 
-  /** Predicts that the next request starts with the shape with which the last one ended. */
-  private predictLast(): void {
-    if (this.last === undefined || this.last.table.dropped) return
-    try {
-      this.activate(this.last)
-    } catch (thrown) {
-      if (!(thrown instanceof ResourceError)) throw thrown
-      this.last = undefined
-    }
-  }
-
   private decodeBlock(start: number, end: number): void {
     const { u8, u32 } = this.options.memory
     let kernelEnd = end
@@ -223,17 +217,16 @@ export class LineDecoder implements RowDecoder {
         this.rest = { cursor, end }
         return
       }
-      if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
-        this.writeState(cursor, kernelEnd, current)
-        const code = this.options.kernel.decode(this.state)
+      if (cursor < kernelEnd && this.templates !== undefined && this.templates.count > 0) {
+        const code = this.decodeLines(this.templates, cursor, kernelEnd, current)
         assert(code !== layout.badBlock, 'K2: the line kernel is given whole lines')
         assert(u32[(this.state + layout.stateCursor) >>> 2]! >= cursor, 'P1: decoding never goes back')
         cursor = u32[(this.state + layout.stateCursor) >>> 2]!
         assert(cursor <= kernelEnd, 'P1: decoding ends within its block')
         current = u32[(this.state + layout.stateCurrent) >>> 2]!
         if (code === layout.done) continue
-        if (code === layout.templateFull) {
-          this.makeRoom(u32[(this.state + layout.stateStoppedTemplate) >>> 2]!)
+        if (this.mayGoOn(this.templates, code)) {
+          // The template may be another one.
           current = 0
           continue
         }
@@ -243,6 +236,41 @@ export class LineDecoder implements RowDecoder {
     }
   }
 
+  /** Decodes lines with the kernel; returns the reason why it stopped. */
+  private decodeLines(templates: TemplateIndex, cursor: number, end: number, current: number): number {
+    writeIlpState(this.options.memory, this.state, {
+      cursor,
+      end,
+      templates: templates.address,
+      mask: templates.mask,
+      current,
+      unitNanos: this.request.unitNanos,
+      nowMicros: BigInt(this.request.nowMicros),
+    })
+    return this.options.kernel?.decode(this.state) ?? layout.otherLine
+  }
+
+  /** Makes the room that the kernel lacked; false if the line needs the general parser. */
+  private mayGoOn(templates: TemplateIndex, code: number): boolean {
+    const { u32 } = this.options.memory
+    const target = templates.owner(u32[(this.state + layout.stateStoppedTemplate) >>> 2]!)
+    if (target === undefined) return false
+    if (code === layout.dictionaryFull) {
+      const bytes = u32[(this.state + layout.stateStoppedBytes) >>> 2]!
+      target.growDictionary(u32[(this.state + layout.stateStoppedColumn) >>> 2]!, bytes)
+      return true
+    }
+    if (code !== layout.templateFull || !this.takesLines(target)) return false
+    target.sync()
+    this.activate(target)
+    return target.template !== 0
+  }
+
+  /** Whether lines with the name in the target's template still are rows of its table. */
+  private takesLines({ name, table }: LineTarget): boolean {
+    return this.options.catalog.find(name) === table && refuseTable(table) === ''
+  }
+
   /** Bytes of the ingest budget in use, without those of symbols. */
   private get stagedBytes(): number {
     const { allocator, catalog } = this.options
@@ -250,23 +278,7 @@ export class LineDecoder implements RowDecoder {
   }
 
   private mustPause(): boolean {
-    if (this.request.atomic || this.stagedBytes < this.pauseBytes) return false
-    for (const target of this.used) target.sync()
-    const { rows } = this
-    for (const target of this.active) target.resume()
-    return rows >= pauseRowsMin
-  }
-
-  private writeState(cursor: number, end: number, current: number): void {
-    writeIlpState(this.options.memory, this.state, {
-      cursor,
-      end,
-      templates: this.list,
-      count: this.active.length,
-      current,
-      unitNanos: this.request.unitNanos,
-      nowMicros: BigInt(this.request.nowMicros),
-    })
+    return !this.request.atomic && this.stagedBytes >= this.pauseBytes && this.rows >= pauseRowsMin
   }
 
   /** Decodes one line with the general parser; returns where the next one starts. */
@@ -315,55 +327,33 @@ export class LineDecoder implements RowDecoder {
     target.sync()
     storeRow(memory, plan, target)
     if (this.options.kernel === undefined) return
-    target.activate(learnShape(memory.u8, lineStart, line, table))
+    const shape = learnShape(memory.u8, lineStart, line, table)
+    if (shape !== undefined) target.learn(shape, line.table)
     this.activate(target)
   }
 
   private targetOf(table: WriterTable): LineTarget {
     let target = this.targets.get(table)
     if (target === undefined) {
-      target = new LineTarget(this.options.memory, this.options.allocator, table)
+      target = new LineTarget(this.options.memory, this.options.allocator, table, this.templates)
       this.targets.set(table, target)
     }
     this.used.add(target)
     return target
   }
 
-  /** Adds the target's template to the kernel's list and lets the template count the rows. */
+  /** Lets the kernel add rows to the target. */
   private activate(target: LineTarget): void {
     target.resume()
     this.last = target
     if (target.template === 0) return
-    if (!this.active.includes(target)) {
-      if (this.active.length === activeTargetsMax) this.deactivateAll()
-      this.active.push(target)
-    }
+    this.active.add(target)
     this.used.add(target)
-    this.writeList()
-  }
-
-  private writeList(): void {
-    const { u32 } = this.options.memory
-    const templates = this.active.map(({ template }) => template)
-    assert(templates.length <= activeTargetsMax, 'K2: the list of templates has its room')
-    assert(!templates.includes(0), 'A1: an active table has a template')
-    templates.forEach((template, index) => {
-      u32[(this.list >>> 2) + index] = template
-    })
-    resetSuccessors(this.options.memory, templates)
   }
 
   private deactivateAll(): void {
     for (const target of this.active) target.sync()
-    this.active = []
-  }
-
-  /** The template's morsel is full. */
-  private makeRoom(template: number): void {
-    const target = this.active.find((candidate) => candidate.template === template)
-    if (target === undefined) return
-    target.sync()
-    this.activate(target)
+    this.active.clear()
   }
 
   private reject(message: string, lineStart: number): void {
@@ -411,16 +401,13 @@ export class LineDecoder implements RowDecoder {
   }
 
   private lineNumber(): number {
-    for (const target of this.active) {
-      target.sync()
-      target.resume()
-    }
     return this.earlierRows + this.rows + this.otherLines + 1
   }
 
   /** Releases staging memory of idle tables when memory gets short. */
   private trim(): void {
     if (this.stagedBytes < this.pauseBytes) return
+    this.templates?.clear()
     for (const target of this.targets.values()) target.free()
     this.targets.clear()
     this.last = undefined

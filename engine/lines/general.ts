@@ -105,7 +105,8 @@ function refuseNewTable(name: string, settings: LineSettings): string {
   return settings.createTables ? '' : 'table does not exist, creating new tables is disabled'
 }
 
-function refuseTable({ schema }: WriterTable): string {
+/** Why the table takes no lines; empty if it does. */
+export function refuseTable({ schema }: WriterTable): string {
   if (schema.materialized !== undefined) return `cannot modify ${viewKind(schema.materialized)}`
   const takesLines = !schema.bypassWal && schema.timestampId >= 0 && schema.partitionBy !== 'NONE'
   return takesLines ? '' : 'cannot insert in non-WAL table'

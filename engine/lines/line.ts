@@ -57,6 +57,8 @@ export interface ParsedLine {
   /** Message for the outcome 'error'. */
   error: string
   table: string
+  /** Address after the table's name. */
+  nameEnd: number
   entities: LineEntity[]
   /** Number of valid entities; later ones are left over from other lines. */
   count: number
@@ -74,6 +76,7 @@ export function newParsedLine(): ParsedLine {
     outcome: 'blank',
     error: '',
     table: '',
+    nameEnd: 0,
     entities: [],
     count: 0,
     hasTimestamp: false,

@@ -77,6 +77,7 @@ function parseRow(cursor: Cursor, line: ParsedLine): string {
   const { bytes, at: start } = cursor
   const nameEnd = scanText(cursor)
   line.table = textOf(bytes, start, nameEnd)
+  line.nameEnd = nameEnd
   const separator = cursor.at < cursor.end ? bytes[cursor.at] : newline
   if (nameEnd === start || (separator !== comma && separator !== space)) return messages.noFields
   cursor.at++

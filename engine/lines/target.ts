@@ -1,22 +1,22 @@
 // The uncommitted rows of one table in the current line-protocol request, as columns in chunks of shared memory, and
-// the templates (kernels/ilp.ts) by which the kernel writes into these columns.
+// the template (kernels/ilp.ts) by which the kernel writes into these columns.
 //
-// A table may have a template for each form of line that it receives; one is active at a time. All write to the same
-// chunk, so rows stay in line order. While the kernel runs, the template holds the row count; sync() copies it to the
-// chunk, resume() back to the template.
+// The template has all columns that lines of the table had so far; rows of the general parser go to the same chunks, so
+// rows stay in line order. While the kernel runs, the template holds the row count; sync() copies it to the chunk,
+// resume() back to the template.
 //
-// Invariant: after sync(), each column that the active template writes is filled up to the chunk's row count.
+// Invariant: after sync(), each column for which the kernel has written a value is filled up to the chunk's row count.
 
 import { assert, nonNull } from '../base/assert.js'
 import {
-  type IlpColumn,
-  ilpColumnBytes,
-  ilpTemplateBytes,
+  bindIlpTemplate,
+  hasIlpValues,
   ilpTemplateSize,
+  pauseIlpTemplate,
   readIlpBatch,
+  resumeIlpTemplate,
   writeIlpTemplate,
 } from '../kernels/ilp.js'
-import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import {
@@ -33,20 +33,24 @@ import {
   settleColumn,
 } from '../storage/writer/writer-batch.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
-import { type ShapeColumn, shapeKey } from './shape.js'
+import { extendShape, type LineShape, type ShapeColumn } from './shape.js'
+import type { TemplateIndex } from './template-index.js'
 
 const chunkRowsFirst = 32
 const chunkRowsMax = 8192
 /** Size limit of a chunk: one of a wide table has fewer rows. */
 const chunkBytesMax = 4 * 1024 * 1024
 const spareChunksMax = 8
-const shapesMax = 32
 
 interface Template {
   readonly address: number
+  readonly shape: LineShape
+  /** Of the shape, tags first. */
   readonly columns: readonly ShapeColumn[]
-  /** The chunk that its column addresses refer to. */
+  /** The chunk with its buffers. */
   chunk: RowChunk | undefined
+  /** Rows of the chunk when the kernel last continued. */
+  from: number
 }
 
 export class LineTarget {
@@ -57,28 +61,40 @@ export class LineTarget {
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly spare: RowChunk[] = []
-  private readonly templates = new Map<string, Template>()
-  private active: Template | undefined
+  private readonly index: TemplateIndex | undefined
+  private known: Template | undefined
+  /** The table's name in the lines of the template. */
+  private lineName = ''
   private epoch: number
   /** The template holds the row count. */
   private running = false
 
-  constructor(memory: SharedMemory, allocator: Allocator, table: WriterTable) {
+  /** Without an index there is no template. */
+  constructor(memory: SharedMemory, allocator: Allocator, table: WriterTable, index: TemplateIndex | undefined) {
     this.memory = memory
     this.allocator = allocator
     this.table = table
+    this.index = index
     this.epoch = table.shapeEpoch
     this.heap = new BatchHeap(memory, allocator)
   }
 
-  /** Address of the active template; 0: none. */
+  /** Address of the template; 0: none. */
   get template(): number {
-    return this.active?.address ?? 0
+    return this.known?.address ?? 0
   }
 
-  /** Rows of the request so far. Call sync() first. */
+  /** Name by which lines of the template find the table. */
+  get name(): string {
+    return this.lineName
+  }
+
+  /** Rows of the request so far. */
   get rows(): number {
-    return this.chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
+    const rows = this.chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
+    const { known } = this
+    if (!this.running || known?.chunk === undefined) return rows
+    return rows - known.chunk.rows + readIlpBatch(this.memory, known.address).rows
   }
 
   /** Removes rows, by their numbers among all rows; every column has its values. */
@@ -86,58 +102,61 @@ export class LineTarget {
     if (rows.size > 0) dropChunkRows(memory, this.chunks, rows)
   }
 
-  /** Updates the chunk with the rows that the kernel added. */
+  /** Updates the chunk with the rows that the kernel added, which adds no more until resume(). */
   sync(): void {
-    const chunk = this.active?.chunk
-    if (!this.running || this.active === undefined || chunk === undefined) return
+    const { known } = this
+    const chunk = known?.chunk
+    if (!this.running || known === undefined || chunk === undefined) return
     this.running = false
-    const batch = readIlpBatch(this.memory, this.active.address)
+    pauseIlpTemplate(this.memory, known.address)
+    const batch = readIlpBatch(this.memory, known.address)
     assert(batch.rows >= chunk.rows, 'K3: the line kernel only adds rows')
     assert(batch.rows <= chunk.capacity, 'K3: the line kernel fills no more rows than a chunk has')
     if (batch.rows === chunk.rows) return
-    chunk.rows = batch.rows
-    chunk.minTs = batch.minTs
-    chunk.maxTs = batch.maxTs
-    chunk.sorted = batch.sorted
-    chunk.lastTs = this.memory.i64[(this.active.address + layout.templateLastTs) >>> 3]!
-    for (const { id } of this.active.columns) nonNull(chunk.columns.get(id)).filled = chunk.rows
+    Object.assign(chunk, batch)
+    for (let index = 0; index < known.columns.length; index++) {
+      if (!hasIlpValues(this.memory, known.address, index)) continue
+      const column = nonNull(chunk.columns.get(nonNull(known.columns[index]).id))
+      settleColumn(this.memory, column, known.from)
+      column.filled = chunk.rows
+    }
     nonNull(chunk.columns.get(this.table.schema.timestampId)).filled = chunk.rows
   }
 
   /** Lets the kernel continue after the rows of the chunk. Throws ResourceError. */
   resume(): void {
     this.refresh()
-    const template = this.active
-    if (template === undefined) return
+    const { known } = this
+    if (known === undefined) return
     const chunk = this.currentChunk()
-    if (template.chunk !== chunk) this.bind(template, chunk)
-    for (const { id } of template.columns) settleColumn(this.memory, nonNull(chunk.columns.get(id)), chunk.rows)
+    if (known.chunk !== chunk) this.bind(known, chunk)
     settleColumn(this.memory, nonNull(chunk.columns.get(this.table.schema.timestampId)), chunk.rows)
-    const { u32, i64 } = this.memory
-    u32[(template.address + layout.templateRows) >>> 2] = chunk.rows
-    u32[(template.address + layout.templateNext) >>> 2] = template.address
-    u32[(template.address + layout.templateSorted) >>> 2] = chunk.sorted ? 1 : 0
-    i64[(template.address + layout.templateMinTs) >>> 3] = chunk.minTs
-    i64[(template.address + layout.templateMaxTs) >>> 3] = chunk.maxTs
-    i64[(template.address + layout.templateLastTs) >>> 3] = chunk.lastTs
+    known.from = chunk.rows
+    resumeIlpTemplate(this.memory, known.address, chunk, chunk.capacity)
     this.running = true
   }
 
-  /** Activates the shape. Call sync() before and resume() after. */
-  activate(columns: readonly ShapeColumn[] | undefined): void {
-    if (columns === undefined || columns.length === 0) return
-    const key = shapeKey(columns)
-    let template = this.templates.get(key)
-    if (template === undefined) {
-      if (this.templates.size >= shapesMax) this.forgetShapes()
-      template = {
-        address: this.allocator.allocateOrThrow(ilpTemplateSize(columns), budgets.ingest),
-        columns,
-        chunk: undefined,
-      }
-      this.templates.set(key, template)
-    }
-    this.active = template
+  /** Adds the columns of a line to the template. `name`: the table's in the line. Call sync() before and resume() after. */
+  learn(line: LineShape, name: string): void {
+    this.refresh()
+    const { known, index } = this
+    assert(!this.running, 'R4: a template changes between its rows')
+    const shape = known === undefined ? line : extendShape(known.shape, line)
+    this.lineName = name
+    if (index === undefined || shape === known?.shape) return
+    const { timestampId } = this.table.schema
+    const form = { ...shape, nanos: this.table.columnById(timestampId).type.name === 'TIMESTAMP_NS' }
+    index.reserve()
+    const address = this.allocator.allocateOrThrow(ilpTemplateSize(form), budgets.ingest)
+    writeIlpTemplate(this.memory, address, form)
+    index.add(address, this)
+    if (known !== undefined) this.forgetTemplate()
+    this.known = { address, shape, columns: [...shape.tags, ...shape.fields], chunk: undefined, from: 0 }
+  }
+
+  /** Makes room for a symbol in the dictionary of a column of the template, given by its number there. */
+  growDictionary(column: number, bytes: number): void {
+    this.table.dictionary(nonNull(this.known?.columns[column]).id).grow(bytes)
   }
 
   /** The chunk for the next row; a new one when the last is full. Throws ResourceError. */
@@ -186,20 +205,21 @@ export class LineTarget {
     this.reset()
     for (const chunk of this.spare.splice(0)) freeChunk(this.allocator, chunk)
     this.heap.free()
-    this.forgetShapes()
+    this.forgetTemplate()
   }
 
   /** Drops all learnt and cached state because column ids may have changed. Never called within a request. */
   private refresh(): void {
     if (this.epoch === this.table.shapeEpoch) return
     assert(this.chunks.length === 0, 'R4: a table changes between requests')
-    this.forgetShapes()
+    this.forgetTemplate()
+    this.epoch = this.table.shapeEpoch
     for (const chunk of this.spare.splice(0)) freeChunk(this.allocator, chunk)
   }
 
   private freeChunk(chunk: RowChunk): void {
     freeChunk(this.allocator, chunk)
-    for (const template of this.templates.values()) if (template.chunk === chunk) template.chunk = undefined
+    if (this.known?.chunk === chunk) this.known.chunk = undefined
   }
 
   private nextCapacity(last: RowChunk | undefined): number {
@@ -209,39 +229,22 @@ export class LineTarget {
   }
 
   private bind(template: Template, chunk: RowChunk): void {
-    const columns: IlpColumn[] = template.columns.map(({ id, key, kind, type }) => ({
-      key,
-      kind,
+    const buffers = template.columns.map(({ id, type }) => ({
       values: chunkColumn(this.allocator, chunk, id, type).address,
       dictionary: type.name === 'SYMBOL' ? this.table.dictionary(id).address : 0,
     }))
     const timestamp = this.table.columnById(this.table.schema.timestampId)
     const timestamps = chunkColumn(this.allocator, chunk, timestamp.id, timestamp.type).address
-    if (template.chunk === undefined) {
-      const nanos = timestamp.type.name === 'TIMESTAMP_NS'
-      writeIlpTemplate(this.memory, template.address, { columns, maxRows: chunk.capacity, timestamps, nanos })
-    } else {
-      this.rebind(template.address, columns, chunk.capacity, timestamps)
-    }
+    bindIlpTemplate(this.memory, template.address, buffers, timestamps)
     template.chunk = chunk
   }
 
-  /** Updates the addresses only. */
-  private rebind(address: number, columns: readonly IlpColumn[], maxRows: number, timestamps: number): void {
-    assert(maxRows > 0, 'K2: a chunk has room for rows')
-    const { u32 } = this.memory
-    u32[(address + layout.templateMaxRows) >>> 2] = maxRows
-    u32[(address + layout.templateTimestamps) >>> 2] = timestamps
-    const first = (address + ilpTemplateBytes + layout.columnValues) >>> 2
-    columns.forEach(({ values }, index) => {
-      u32[first + (index * ilpColumnBytes) / 4] = values
-    })
-  }
-
-  private forgetShapes(): void {
-    for (const { address } of this.templates.values()) this.allocator.free(address)
-    this.templates.clear()
-    this.active = undefined
-    this.epoch = this.table.shapeEpoch
+  private forgetTemplate(): void {
+    const { known } = this
+    if (known === undefined) return
+    this.known = undefined
+    this.running = false
+    this.index?.remove(known.address)
+    this.allocator.free(known.address)
   }
 }

@@ -5,19 +5,20 @@ import { type IlpKernel, ilpColumnBytes, ilpKinds } from '../../engine/kernels/i
 import * as layout from '../../engine/kernels/ilp-layout.js'
 import * as symbolLayout from '../../engine/memory/dictionary-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
-import { findSymbol, internSymbol, rehashSymbols, validText } from './symbols.js'
+import { findSymbol, internSymbol, longHash, rehashSymbols, validText } from './symbols.js'
 
 export function ilpReference(memory: SharedMemory): IlpKernel {
   return {
     decode: (state) => decode(memory, state),
     intern: (dictionary, address, bytes) => internSymbol(memory, dictionary, address, bytes),
     find: (dictionary, address, bytes) => findSymbol(memory, dictionary, address, bytes),
+    templateSlot: (templates, mask, name) => templateSlot(memory, templates, mask, name),
     rehashDictionary: (dictionary) => rehashSymbols(memory, dictionary),
   }
 }
 
 /** Outcome of a value or a line: the address behind it, or what went wrong. */
-type Outcome = number | 'keyDiffers' | 'odd' | 'needDictionary'
+type Outcome = number | 'otherTable' | 'full' | 'odd' | 'needDictionary'
 
 const longMax = 0x7fff_ffff_ffff_ffffn
 const wordPattern = /^(?:t|T|true|True|TRUE|(f|F|false|False|FALSE))(?=[, \n\r])/
@@ -35,83 +36,140 @@ function latin(memory: SharedMemory, address: number, bytes: number): string {
 function decode(memory: SharedMemory, state: number): number {
   const end = u32(memory, state + layout.stateEnd)
   let cursor = u32(memory, state + layout.stateCursor)
-  let previous = u32(memory, state + layout.stateCurrent)
+  let template = u32(memory, state + layout.stateCurrent)
   if (cursor >= end) return layout.done
   if (memory.u8[end - 1] !== 10) return layout.badBlock
   memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = 0
   let code: number = layout.done
   while (cursor < end) {
-    const predicted = previous === 0 ? 0 : u32(memory, previous + 20)
-    if (predicted !== 0 && u32(memory, predicted) >= u32(memory, predicted + 4)) {
-      memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = predicted
-      code = layout.templateFull
-      break
+    if (template === 0 || !isOfTable(memory, cursor, template)) {
+      const [templates, mask] = [u32(memory, state + layout.stateTemplates), u32(memory, state + layout.stateMask)]
+      const other = u32(memory, templateSlot(memory, templates, mask, cursor))
+      if (other !== 0) template = other
     }
-    let template = predicted
-    let next: Outcome = predicted === 0 ? 'keyDiffers' : parseLine(memory, cursor, end, predicted, state)
-    if (next === 'keyDiffers') {
-      const found = otherTemplate(memory, cursor, end, predicted, previous, state)
-      template = found.template
-      next = found.outcome
-    }
+    const next = template === 0 ? 'otherTable' : parseLine(memory, cursor, end, template, state)
     if (typeof next === 'string') {
-      code = stopCode(memory, state, next)
-      if (next !== 'keyDiffers') memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = template
+      code = stopCodes[next]
+      if (next !== 'otherTable') memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = template
       break
     }
-    previous = template
     cursor = next
   }
   memory.u32[(state + layout.stateCursor) >>> 2] = cursor
-  memory.u32[(state + layout.stateCurrent) >>> 2] = previous
+  memory.u32[(state + layout.stateCurrent) >>> 2] = template
   return code
 }
 
-function stopCode(memory: SharedMemory, state: number, outcome: Outcome): number {
-  if (outcome === 'needDictionary') return layout.dictionaryFull
-  if (outcome === 'keyDiffers' && u32(memory, state + layout.stateStoppedTemplate) !== 0) return layout.templateFull
-  return layout.otherLine
+const stopCodes: Readonly<Record<Exclude<Outcome, number>, number>> = {
+  otherTable: layout.otherLine,
+  odd: layout.otherLine,
+  full: layout.templateFull,
+  needDictionary: layout.dictionaryFull,
 }
 
-function otherTemplate(memory: SharedMemory, at: number, end: number, tried: number, previous: number, state: number) {
-  const list = u32(memory, state + layout.stateTemplates)
-  for (let i = 0; i < u32(memory, state + layout.stateCount); i++) {
-    const template = u32(memory, list + i * 4)
-    if (template === tried || !keyMatches(memory, at, u32(memory, template + layout.templateColumnsAt), 16)) continue
-    if (u32(memory, template + layout.templateRows) >= u32(memory, template + layout.templateMaxRows)) {
-      memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = template
-      continue
-    }
-    const outcome = parseLine(memory, at, end, template, state)
-    if (outcome === 'keyDiffers') continue
-    if (previous !== 0) memory.u32[(previous + 20) >>> 2] = template
-    return { template, outcome }
+/** The bytes that end a name or a symbol: newline, space, comma, equals sign, backslash. */
+const stops = [10, 32, 44, 61, 92]
+
+function wordBytes(memory: SharedMemory, at: number): number {
+  let bytes = 0
+  while (!stops.includes(memory.u8[at + bytes]!)) bytes++
+  return bytes
+}
+
+function templateSlot(memory: SharedMemory, templates: number, mask: number, name: number): number {
+  let at = longHash(memory.u8, name, wordBytes(memory, name)) & mask
+  for (;;) {
+    const template = u32(memory, templates + at * 4)
+    if (template === 0 || isOfTable(memory, name, template)) return templates + at * 4
+    at = (at + 1) & mask
   }
-  return { template: tried, outcome: 'keyDiffers' as Outcome }
 }
 
-function keyMatches(memory: SharedMemory, at: number, column: number, bytesMax: number): boolean {
-  const bytes = Math.min(bytesMax, u32(memory, column + layout.columnKeyBytes))
+function isOfTable(memory: SharedMemory, at: number, template: number): boolean {
+  const bytes = u32(memory, template + layout.templateNameBytes)
+  const name = u32(memory, template + layout.templateNameAddress)
+  for (let i = 0; i < bytes; i++) if (memory.u8[at + i] !== memory.u8[name + i]) return false
+  return [32, 44].includes(memory.u8[at + bytes]!)
+}
+
+/** Whether the column's key stands there, whatever its separator is. */
+function isNamed(memory: SharedMemory, at: number, column: number): boolean {
+  const bytes = u32(memory, column + layout.columnKeyBytes)
   const key = u32(memory, column + layout.columnKeyAddress)
-  for (let i = 0; i < bytes; i++) if (memory.u8[at + i] !== memory.u8[key + i]) return false
+  for (let i = 1; i < bytes; i++) if (memory.u8[at + i] !== memory.u8[key + i]) return false
   return true
 }
 
 function parseLine(memory: SharedMemory, start: number, end: number, template: number, state: number): Outcome {
+  if (!isOfTable(memory, start, template)) return 'otherTable'
   const row = u32(memory, template + layout.templateRows)
+  if (row >= u32(memory, template + layout.templateMaxRows)) return 'full'
   const columnsAt = u32(memory, template + layout.templateColumnsAt)
-  const columnsEnd = columnsAt + u32(memory, template + layout.templateColumns) * ilpColumnBytes
-  let at = start
-  for (let column = columnsAt; column < columnsEnd; column += ilpColumnBytes) {
-    memory.u32[(state + layout.stateStoppedColumn) >>> 2] = column
-    if (!keyMatches(memory, at, column, Number.MAX_SAFE_INTEGER)) return 'keyDiffers'
+  const fieldsAt = u32(memory, template + layout.templateFieldsAt)
+  const columns = Array.from(
+    { length: u32(memory, template + layout.templateColumns) },
+    (_, index) => columnsAt + index * ilpColumnBytes,
+  )
+  const seen = new Set<number>()
+  let at = start + u32(memory, template + layout.templateNameBytes)
+  let inFields = false
+  while (seen.size === 0 || !(memory.u8[at] === 10 || memory.u8[at] === 13 || (memory.u8[at] === 32 && inFields))) {
+    if (memory.u8[at] === 32) inFields = true
+    else if (memory.u8[at] !== 44) return 'odd'
+    const column = columns.find((c) => c >= fieldsAt === inFields && !seen.has(c) && isNamed(memory, at, c))
+    if (column === undefined) return 'odd'
+    seen.add(column)
     const outcome = parseValue(memory, at + u32(memory, column + layout.columnKeyBytes), end, column, row)
+    if (outcome === 'needDictionary') {
+      memory.u32[(state + layout.stateStoppedColumn) >>> 2] = columns.indexOf(column)
+      memory.u32[(state + layout.stateStoppedBytes) >>> 2] = wordBytes(
+        memory,
+        at + u32(memory, column + layout.columnKeyBytes),
+      )
+    }
     if (typeof outcome === 'string') return outcome
     if (outcome >= end) return 'odd'
     at = outcome
   }
-  memory.u32[(state + layout.stateStoppedColumn) >>> 2] = columnsEnd
-  return parseLineEnd(memory, at, template, state, row)
+  const outcome = parseLineEnd(memory, at, template, state, row)
+  if (typeof outcome === 'string') return outcome
+  for (const column of columns) {
+    if (seen.has(column)) memory.u32[(column + layout.columnPresent) >>> 2] = 1
+    else storeNull(memory, column, row)
+  }
+  return outcome
+}
+
+function storeNull(memory: SharedMemory, column: number, row: number): void {
+  const kind = u32(memory, column + layout.columnKind)
+  const values = u32(memory, column + layout.columnValues)
+  switch (kind) {
+    case ilpKinds.boolean:
+    case ilpKinds.i8:
+      memory.i8[values + row] = 0
+      return
+    case ilpKinds.i16:
+      memory.i16[(values >>> 1) + row] = 0
+      return
+    case ilpKinds.symbol:
+      memory.i32[(values >>> 2) + row] = -1
+      return
+    case ilpKinds.i32:
+      memory.i32[(values >>> 2) + row] = -0x8000_0000
+      return
+    case ilpKinds.f32:
+      memory.f32[(values >>> 2) + row] = Number.NaN
+      return
+    case ilpKinds.f64:
+      memory.f64[(values >>> 3) + row] = Number.NaN
+      return
+    case ilpKinds.text:
+    case ilpKinds.array:
+      memory.i32.set([0, -1], (values >>> 2) + row * 2)
+      return
+    default:
+      memory.i64[(values >>> 3) + row] = -(2n ** 63n)
+  }
 }
 
 function parseValue(memory: SharedMemory, at: number, end: number, column: number, row: number): Outcome {
@@ -143,8 +201,7 @@ function parseValue(memory: SharedMemory, at: number, end: number, column: numbe
 }
 
 function parseSymbol(memory: SharedMemory, at: number, dictionary: number, out: number): Outcome {
-  let bytes = 0
-  while (![10, 32, 44, 61, 92].includes(memory.u8[at + bytes]!)) bytes++
+  const bytes = wordBytes(memory, at)
   if (bytes === 0) return 'odd'
   const id = internSymbol(memory, dictionary, at, bytes)
   if (id === symbolLayout.full) return 'needDictionary'
@@ -264,7 +321,7 @@ function parseLineEnd(memory: SharedMemory, start: number, template: number, sta
     if (suffix !== undefined) at++
     const unit = memory.i64[(state + layout.stateUnitNanos) >>> 3]!
     nanos = found.value * (suffix ?? (unit === 0n ? guessedUnit(found.value) : unit))
-  }
+  } else if (memory.u8[at] === 10 && memory.u8[at - 1] === 13) return 'odd'
   if (nanos / target > longMax) return 'odd'
   if (memory.u8[at] === 13) at++
   if (memory.u8[at] !== 10) return 'odd'

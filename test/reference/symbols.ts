@@ -29,7 +29,7 @@ function shortHash(u8: Uint8Array, address: number, bytes: number): number {
   return (h ^ (h >>> 13)) >>> 0
 }
 
-function longHash(u8: Uint8Array, address: number, bytes: number): number {
+export function longHash(u8: Uint8Array, address: number, bytes: number): number {
   let h = Math.imul(bytes, 0x9e3779b1)
   for (let i = 0; i * 4 < bytes; i++) {
     h = Math.imul(h ^ wordAt(u8, address, bytes, i), 0x85ebca77)

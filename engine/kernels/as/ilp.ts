@@ -1,9 +1,10 @@
 // The WebAssembly kernel that decodes line protocol: it compares lines with templates and writes their values to
 // columns. engine/kernels/ilp.ts defines the interface, ilp-layout.ts the structures.
 //
-// A template predicts a line: the same table, and the same columns in the same order. The predicted key includes its
-// separators (`,region=`), so that one 16-byte comparison checks name and separator. Decoding stops at the start of a
-// line that does not match.
+// A template predicts the lines of a table: its columns in an order. The predicted key includes its separator
+// (`,region=`), so that one 16-byte comparison checks name and separator. Where a line has another column than the
+// predicted one, seekColumn() looks for it among the template's columns; those that the line lacks get NULL. Decoding
+// stops at the start of a line that has an unknown column, one column twice, or a value that is not supported.
 
 import * as symbolLayout from '../../memory/dictionary-layout'
 import * as layout from '../ilp-layout'
@@ -12,9 +13,10 @@ import { findLong, internLong, internShort, longHash, rehash, shortHash, shortTe
 import { validUtf8 } from './shared/utf8'
 
 // Results of parseLine() below any valid address.
-const keyDiffers: usize = 0
+const otherTable: usize = 0
 const oddValue: usize = 1
 const needDictionary: usize = 2
+const noRoom: usize = 3
 
 export function intern(dictionary: usize, p: usize, bytes: i32): i32 {
   return bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
@@ -300,6 +302,8 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
       ts *= factor
     } else ts /= 1000
   } else {
+    // The last symbol of a line without fields may have taken the return.
+    if (load<u8>(p) == 10 && load<u8>(p - 1) == 13) return oddValue
     ts = load<i64>(state, layout.stateNowMicros)
     if (nanos) ts *= 1000
   }
@@ -309,22 +313,125 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
   return p + 1
 }
 
-/** Decodes one line to the template's next row; returns the next line's address, or a code below any address. */
-function parseLine(start: usize, end: usize, template: usize, state: usize): usize {
-  const row = <usize>load<u32>(template, layout.templateRows)
+/** Whether the bytes at p are those of the key, without its first byte: a separator that depends on the line. */
+@inline
+function isNamed(p: usize, column: usize): bool {
+  const differ = v128.and(v128.xor(v128.load(p), v128.load(column)), v128.load(column, layout.columnMask))
+  if (v128.any_true(i8x16.replace_lane(differ, 0, 0))) return false
+  const keyBytes = <usize>load<u32>(column, layout.columnKeyBytes)
+  return keyBytes <= 16 || restMatches(p, <usize>load<u32>(column, layout.columnKeyAddress), keyBytes)
+}
+
+/** Compares what follows the first 16 bytes. */
+function restMatches(p: usize, key: usize, bytes: usize): bool {
+  for (let i: usize = 16; i < bytes; i++) if (load<u8>(p + i) != load<u8>(key + i)) return false
+  return true
+}
+
+@inline
+function storeNull(column: usize, row: usize): void {
+  const kind = load<u32>(column, layout.columnKind)
+  const out = <usize>load<u32>(column, layout.columnValues)
+  if (kind == 7) store<u64>(out + (row << 3), 0x7ff8000000000000)
+  else if (kind == 0) store<i32>(out + (row << 2), -1)
+  else if (kind == 5 || (kind >= 8 && kind <= 10)) store<i64>(out + (row << 3), i64.MIN_VALUE)
+  else if (kind == 4) store<i32>(out + (row << 2), i32.MIN_VALUE)
+  else if (kind == 6) store<u32>(out + (row << 2), 0x7fc00000)
+  else if (kind <= 2) store<u8>(out + row, 0)
+  else if (kind == 3) store<u16>(out + (row << 1), 0)
+  else store<u64>(out + (row << 3), 0xffffffff00000000)
+}
+
+/** Stores NULL for the columns that the line lacks: those from `next` on, and those that it has skipped. */
+function fillAbsent(columns: usize, next: usize, columnsEnd: usize, row: usize, line: u64): void {
+  for (let c = columns; c < columnsEnd; c += layout.columnBytes) {
+    if (c >= next || (line != 0 && load<u64>(c, layout.columnSkipped) == line)) storeNull(c, row)
+    else store<u32>(c, 1, layout.columnPresent)
+  }
+}
+
+/**
+ * The column of the template that the line has at p, where `next` was predicted; 0 if there is none that the line may
+ * have there. Columns before `next` are looked for if this line has skipped them. `line`: its number.
+ */
+function seekColumn(p: usize, next: usize, template: usize, line: u64): usize {
+  const separator = load<u8>(p)
+  const fields = <usize>load<u32>(template, layout.templateFieldsAt)
   const columns = <usize>load<u32>(template, layout.templateColumnsAt)
   const columnsEnd = columns + <usize>load<u32>(template, layout.templateColumns) * layout.columnBytes
-  let p = start
-  for (let c = columns; c < columnsEnd; c += layout.columnBytes) {
-    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(c)), v128.load(c, layout.columnMask)))) return differs(c, state, keyDiffers)
-    const keyBytes = <usize>load<u32>(c, layout.columnKeyBytes)
-    if (keyBytes > 16) {
-      const key = <usize>load<u32>(c, layout.columnKeyAddress)
-      for (let i: usize = 16; i < keyBytes; i++) {
-        if (load<u8>(p + i) != load<u8>(key + i)) return differs(c, state, keyDiffers)
-      }
+  let from = columns
+  let to = fields
+  if (next > fields) {
+    if (separator != 44) return 0
+    from = fields
+    to = columnsEnd
+  } else if (separator == 32) {
+    from = fields
+    to = columnsEnd
+  } else if (separator != 44) return 0
+  for (let c = max(from, next); c < to; c += layout.columnBytes) {
+    if (!isNamed(p, c)) continue
+    for (let skipped = next; skipped < c; skipped += layout.columnBytes) store<u64>(skipped, line, layout.columnSkipped)
+    return c
+  }
+  for (let c = from; c < next; c += layout.columnBytes) {
+    if (load<u64>(c, layout.columnSkipped) != line || !isNamed(p, c)) continue
+    store<u64>(c, 0, layout.columnSkipped)
+    return c
+  }
+  return 0
+}
+
+/** Whether the line at p is one of the template's table. */
+@inline
+function isOfTable(p: usize, template: usize): bool {
+  const differ = v128.xor(v128.load(p), v128.load(template, layout.templateName))
+  if (v128.any_true(v128.and(differ, v128.load(template, layout.templateNameMask)))) return false
+  const bytes = <usize>load<u32>(template, layout.templateNameBytes)
+  if (bytes > 16 && !restMatches(p, <usize>load<u32>(template, layout.templateNameAddress), bytes)) return false
+  const separator = load<u8>(p + bytes)
+  return separator == 44 || separator == 32
+}
+
+/** Whether the fields, or the tags of a line without fields, end at p. */
+@inline
+function isEnd(p: usize, inFields: bool): bool {
+  const byte = load<u8>(p)
+  return byte == 10 || byte == 13 || (byte == 32 && inFields)
+}
+
+/** Decodes one line to the template's next row; returns the next line's address, or a code below any address. */
+function parseLine(start: usize, end: usize, template: usize, state: usize): usize {
+  if (!isOfTable(start, template)) return otherTable
+  const row = <usize>load<u32>(template, layout.templateRows)
+  if (<u32>row >= load<u32>(template, layout.templateMaxRows)) return noRoom
+  const columns = <usize>load<u32>(template, layout.templateColumnsAt)
+  const columnsEnd = columns + <usize>load<u32>(template, layout.templateColumns) * layout.columnBytes
+  const fields = <usize>load<u32>(template, layout.templateFieldsAt)
+  const first = start + <usize>load<u32>(template, layout.templateNameBytes)
+  let p = first
+  let line: u64 = 0
+  // All columns before it have a value, or are skipped.
+  let next = columns
+  for (;;) {
+    let c = next
+    let isPredicted = next < columnsEnd && !v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(c)), v128.load(c, layout.columnMask)))
+    if (isPredicted) {
+      const keyBytes = <usize>load<u32>(c, layout.columnKeyBytes)
+      if (keyBytes > 16) isPredicted = restMatches(p, <usize>load<u32>(c, layout.columnKeyAddress), keyBytes)
     }
-    p += keyBytes
+    if (isPredicted) next += layout.columnBytes
+    else {
+      if (p != first && isEnd(p, next > fields)) break
+      if (line == 0) {
+        line = load<u64>(template, layout.templateLine) + 1
+        store<u64>(template, line, layout.templateLine)
+      }
+      c = seekColumn(p, next, template, line)
+      if (c == 0) return oddValue
+      if (c >= next) next = c + layout.columnBytes
+    }
+    p += <usize>load<u32>(c, layout.columnKeyBytes)
     const kind = load<u32>(c, layout.columnKind)
     const out = <usize>load<u32>(c, layout.columnValues)
     if (kind == 7) {
@@ -336,93 +443,79 @@ function parseLine(start: usize, end: usize, template: usize, state: usize): usi
         const other = otherNumber(p)
         p = otherEnd
         // A binary value may exceed the end of the block.
-        if (p == 0 || p >= end) return differs(c, state, oddValue)
+        if (p == 0 || p >= end) return oddValue
         store<f64>(out + (row << 3), other)
       }
     } else if (kind == 0) {
       const bytes = symbolBytes(p)
-      if (bytes == 0) return differs(c, state, oddValue)
+      if (bytes == 0) return oddValue
       const dictionary = <usize>load<u32>(c, layout.columnDictionary)
       const id = bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
-      if (id < 0) return differs(c, state, id == symbolLayout.full ? needDictionary : oddValue)
+      if (id < 0) return id == symbolLayout.full ? fullDictionary(c, bytes, template, state) : oddValue
       store<i32>(out + (row << 2), id)
       p += <usize>bytes
     } else if (kind == 5) {
       p = parseInteger<i64>(p, out + (row << 3), -i64.MAX_VALUE, i64.MAX_VALUE)
-      if (p == oddValue) return differs(c, state, oddValue)
+      if (p == oddValue) return oddValue
     } else {
       p = parseOther(kind, p, end, out, row)
-      if (p == oddValue || p >= end) return differs(c, state, oddValue)
+      if (p == oddValue || p >= end) return oddValue
     }
   }
-  const next = lineEnd(p, template, state, row)
-  if (next == oddValue) return differs(columnsEnd, state, oddValue)
+  const following = lineEnd(p, template, state, row)
+  if (following == oddValue) return oddValue
+  if (line == 0 && next == columnsEnd) store<u32>(template, 1, layout.templateComplete)
+  else fillAbsent(columns, next, columnsEnd, row, line)
   store<u32>(template, <u32>row + 1, layout.templateRows)
-  return next
+  return following
 }
 
-@inline
-function differs(column: usize, state: usize, code: usize): usize {
-  store<u32>(state, <u32>column, layout.stateStoppedColumn)
-  return code
+function fullDictionary(column: usize, bytes: i32, template: usize, state: usize): usize {
+  const columns = <usize>load<u32>(template, layout.templateColumnsAt)
+  store<u32>(state, <u32>((column - columns) / layout.columnBytes), layout.stateStoppedColumn)
+  store<u32>(state, <u32>bytes, layout.stateStoppedBytes)
+  return needDictionary
 }
 
-/** Tries the other templates whose first key matches; on success the predecessor stores its new successor. */
-function otherTemplate(p: usize, end: usize, tried: usize, previous: usize, state: usize): usize {
-  const list = <usize>load<u32>(state, layout.stateTemplates)
-  const count = <usize>load<u32>(state, layout.stateCount)
-  for (let i: usize = 0; i < count; i++) {
-    const template = <usize>load<u32>(list + (i << 2))
-    if (template == tried) continue
-    const key = <usize>load<u32>(template, layout.templateColumnsAt)
-    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(key)), v128.load(key, layout.columnMask)))) continue
-    if (load<u32>(template, layout.templateRows) >= load<u32>(template, layout.templateMaxRows)) {
-      // Only a line of this template can require space; the caller retries it then.
-      store<u32>(state, <u32>template, layout.stateStoppedTemplate)
-      continue
-    }
-    const result = parseLine(p, end, template, state)
-    if (result == keyDiffers) continue
-    store<u32>(state, <u32>template, layout.stateCurrent)
-    if (previous != 0) store<u32>(previous, <u32>template, layout.templateNext)
-    return result
+/** The slot of the table's template in the hash table, or the free slot where it belongs; `p`: the table's name. */
+export function templateSlot(templates: usize, mask: u32, p: usize): usize {
+  let at = longHash(p, symbolBytes(p)) & mask
+  for (;;) {
+    const slot = templates + (<usize>at << 2)
+    const template = <usize>load<u32>(slot)
+    if (template == 0 || isOfTable(p, template)) return slot
+    at = (at + 1) & mask
   }
-  return keyDiffers
+  return 0
 }
 
 export function decode(state: usize): u32 {
   let p = <usize>load<u32>(state, layout.stateCursor)
   const end = <usize>load<u32>(state, layout.stateEnd)
-  let previous = <usize>load<u32>(state, layout.stateCurrent)
+  const templates = <usize>load<u32>(state, layout.stateTemplates)
+  const mask = load<u32>(state, layout.stateMask)
+  let template = <usize>load<u32>(state, layout.stateCurrent)
   if (p >= end) return layout.done
   if (load<u8>(end - 1) != 10) return layout.badBlock
   store<u32>(state, 0, layout.stateStoppedTemplate)
   let code: u32 = layout.done
   while (p < end) {
-    let template: usize = 0
-    let next = keyDiffers
-    if (previous != 0) {
-      template = <usize>load<u32>(previous, layout.templateNext)
-      if (load<u32>(template, layout.templateRows) >= load<u32>(template, layout.templateMaxRows)) {
-        store<u32>(state, <u32>template, layout.stateStoppedTemplate)
-        code = layout.templateFull
-        break
+    let next = template == 0 ? otherTable : parseLine(p, end, template, state)
+    if (next == otherTable) {
+      const other = <usize>load<u32>(templateSlot(templates, mask, p))
+      if (other != 0) {
+        template = other
+        next = parseLine(p, end, template, state)
       }
-      next = parseLine(p, end, template, state)
     }
-    if (next == keyDiffers) {
-      next = otherTemplate(p, end, template, previous, state)
-      if (next != keyDiffers) template = <usize>load<u32>(state, layout.stateCurrent)
-    }
-    if (next <= needDictionary) {
-      code = next == needDictionary ? layout.dictionaryFull : next == keyDiffers && load<u32>(state, layout.stateStoppedTemplate) != 0 ? layout.templateFull : layout.otherLine
-      if (next != keyDiffers) store<u32>(state, <u32>template, layout.stateStoppedTemplate)
+    if (next <= noRoom) {
+      code = next == needDictionary ? layout.dictionaryFull : next == noRoom ? layout.templateFull : layout.otherLine
+      if (next != otherTable) store<u32>(state, <u32>template, layout.stateStoppedTemplate)
       break
     }
-    previous = template
     p = next
   }
   store<u32>(state, <u32>p, layout.stateCursor)
-  store<u32>(state, <u32>previous, layout.stateCurrent)
+  store<u32>(state, <u32>template, layout.stateCurrent)
   return code
 }

@@ -18,6 +18,8 @@ export interface LineHarness {
   readonly memory: SharedMemory
   readonly catalog: WriterCatalog
   readonly decoder: LineDecoder
+  /** Copies lines to where decode() has them; returns the address. */
+  put(bytes: Uint8Array): number
   decode(text: string | Uint8Array, request?: Partial<LineRequestOptions>): DecodeResult
 }
 
@@ -42,13 +44,18 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
   const kernel = path === 'kernel' ? kernels.ilp : undefined
   const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })
   const ring = allocator.allocateOrThrow(4 * MIB, 0)
+  const put = (bytes: Uint8Array): number => {
+    memory.u8.set(bytes, ring)
+    return ring
+  }
   return {
     memory,
     catalog,
     decoder,
+    put,
     decode: (text, request = {}) => {
       const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
-      memory.u8.set(bytes, ring)
+      put(bytes)
       decoder.begin({
         atomic: true,
         skipBadLines: false,
