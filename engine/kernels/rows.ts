@@ -64,4 +64,11 @@ export interface RowsKernel extends Readonly<Record<FixedTake, TakeFixed>> {
    * {next u32, end u32} of the heap.
    */
   moveStrings(entries: number, rows: number, state: number): number
+  /** Sum of the sizes of the strings of ENTRIES. */
+  stringsBytes(entries: number, rows: number): number
+  /**
+   * Writes the lengths (i32; -1: NULL) of the strings of ENTRIES, and concatenates the strings in the heap; returns
+   * their end.
+   */
+  packStrings(entries: number, rows: number, lengths: number, heap: number): number
 }

@@ -7,30 +7,37 @@ import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'
 
 const scratchBytes = 4096
+const scratchBytesMax = 64 * 1024
 /** Below this size, copying costs less than another chunk in the list. */
 const copyBytesMax = 256
 
 export class ChunkWriter {
   private readonly chunks: Uint8Array[] = []
   private scratch = new Uint8Array(scratchBytes)
+  private scratchView = viewOf(this.scratch)
   private scratchStart = 0
   private scratchEnd = 0
   private length = 0
 
-  /** Appends that many zeros, which the caller fills before the next call. */
-  reserve(bytes: number): DataView {
+  /** Appends that many zeros, which the caller fills before the next call; returns their offset in `view`. */
+  reserve(bytes: number): number {
     if (this.scratchEnd + bytes > this.scratch.length) this.newScratch(bytes)
-    const view = viewOf(this.scratch.subarray(this.scratchEnd, this.scratchEnd + bytes))
+    const at = this.scratchEnd
     this.scratchEnd += bytes
     this.length += bytes
-    return view
+    return at
+  }
+
+  /** Of what reserve() appended last. */
+  get view(): DataView {
+    return this.scratchView
   }
 
   add(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     if (bytes.length <= copyBytesMax) {
-      const view = this.reserve(bytes.length)
-      this.scratch.set(bytes, view.byteOffset)
+      const at = this.reserve(bytes.length)
+      this.scratch.set(bytes, at)
       return
     }
     this.flush()
@@ -60,7 +67,9 @@ export class ChunkWriter {
 
   private newScratch(bytes: number): void {
     this.flush()
-    this.scratch = new Uint8Array(Math.max(scratchBytes, bytes))
+    // Twice as large, so that a frame over many small columns has few chunks.
+    this.scratch = new Uint8Array(Math.max(Math.min(this.scratch.length * 2, scratchBytesMax), bytes))
+    this.scratchView = viewOf(this.scratch)
     this.scratchStart = 0
     this.scratchEnd = 0
   }

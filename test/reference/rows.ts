@@ -127,7 +127,11 @@ function knownStrings({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: numb
   }
 }
 
-function entryStrings({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entriesOf' | 'moveStrings'> {
+function entryStrings({
+  u8,
+  i32,
+  u32,
+}: SharedMemory): Pick<RowsKernel, 'entriesOf' | 'moveStrings' | 'stringsBytes' | 'packStrings'> {
   return {
     entriesOf: (lengths, rows, heap, entries) => {
       let at = heap
@@ -153,6 +157,22 @@ function entryStrings({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entries
       }
       u32[state >>> 2] = next
       return row
+    },
+    stringsBytes: (entries, rows) => {
+      let bytes = 0
+      for (let row = 0; row < rows; row++) bytes += Math.max(0, i32[(entries >>> 2) + row * 2 + 1]!)
+      return bytes
+    },
+    packStrings: (entries, rows, lengths, heap) => {
+      let next = heap
+      for (let row = 0; row < rows; row++) {
+        const length = i32[(entries >>> 2) + row * 2 + 1]!
+        const from = u32[(entries >>> 2) + row * 2]!
+        i32[(lengths >>> 2) + row] = length
+        if (length > 0) u8.copyWithin(next, from, from + length)
+        next += Math.max(0, length)
+      }
+      return next
     },
   }
 }

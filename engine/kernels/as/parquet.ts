@@ -5,7 +5,7 @@
 //
 // Every buffer is readable, and every target writable, for 64 bytes after its end.
 
-import { copyOne } from './shared/copy'
+import { copyLiterals, copyOne } from './shared/copy'
 import { putVarint } from './shared/varint'
 export { decodeIndexed, packIndexes, pickIndexed } from './shared/hybrid'
 export { lz4Compress, lz4Decompress } from './shared/lz4'
@@ -497,8 +497,7 @@ export function textBytes(entries: usize, count: i32, target: usize): void {
   for (let i: usize = 0; i < <usize>count; i++) {
     const from = <usize>load<u32>(entries + (i << 3))
     const length = <usize>load<u32>(entries + (i << 3), 4)
-    if (length <= 16) v128.store(target, v128.load(from))
-    else memory.copy(target, from, length)
+    copyLiterals(target, from, length)
     target += length
   }
 }
@@ -510,8 +509,7 @@ export function plainStrings(entries: usize, count: i32, target: usize): i32 {
     const length = <usize>load<u32>(entries + (i << 3), 4)
     store<u32>(at, <u32>length)
     at += 4
-    if (length <= 16) v128.store(at, v128.load(from))
-    else memory.copy(at, from, length)
+    copyLiterals(at, from, length)
     at += length
   }
   return <i32>(at - target)

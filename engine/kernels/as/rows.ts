@@ -529,3 +529,26 @@ export function moveStrings(entries: usize, rows: u32, state: usize): u32 {
   store<u32>(state, <u32>heap)
   return row
 }
+
+/** Sum of the sizes of the strings of entries. */
+export function stringsBytes(entries: usize, rows: u32): f64 {
+  let bytes: u64 = 0
+  for (let row: u32 = 0; row < rows; row++, entries += 8) bytes += <u64>max(0, load<i32>(entries, 4))
+  return <f64>bytes
+}
+
+/** Writes the lengths of the strings of entries, and the strings one after the other; returns the end of these. */
+export function packStrings(entries: usize, rows: u32, lengths: usize, heap: usize): usize {
+  const safeEnd = (<usize>memory.size() << 16) - 64
+  for (let row: u32 = 0; row < rows; row++, entries += 8, lengths += 4) {
+    const length = load<i32>(entries, 4)
+    store<i32>(lengths, length)
+    if (length <= 0) continue
+    const bytes = <usize>length
+    const source = <usize>load<u32>(entries)
+    if (source + bytes <= safeEnd) copyText(heap, source, bytes)
+    else memory.copy(heap, source, bytes)
+    heap += bytes
+  }
+  return heap
+}

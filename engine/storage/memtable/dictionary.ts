@@ -221,18 +221,28 @@ export class SymbolDictionary implements IndexedDictionary {
     assert(from <= to, 'R2: symbols are packed in the order of their codes')
     assert(to <= this.count, 'R2: only symbols of the dictionary are packed')
     assert(this.resident, 'S4: symbols are read while they are in memory')
+    const { u8, u32 } = this.memory
     const lengths = new Int32Array(to - from)
-    let total = 0
+    // Symbols that were added one after the other are contiguous in memory unless a new heap began.
+    const runs: Uint8Array[] = []
+    let [start, end] = [0, 0]
     for (let id = from; id < to; id++) {
-      const size = this.memory.u32[(dictionaryEntry(this.memory, this.address, id) >>> 2) + 1]!
+      const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
+      const address = u32[entry]!
+      const size = u32[entry + 1]!
       lengths[id - from] = size
-      total += size
+      if (address !== end) {
+        runs.push(u8.subarray(start, end))
+        start = address
+      }
+      end = address + size
     }
-    const bytes = new Uint8Array(total)
-    for (let id = from, at = 0; id < to; id++) {
-      const text = this.textOf(id)
-      bytes.set(text, at)
-      at += text.length
+    runs.push(u8.subarray(start, end))
+    const bytes = new Uint8Array(runs.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const run of runs) {
+      bytes.set(run, at)
+      at += run.length
     }
     return { lengths: new Uint8Array(lengths.buffer), bytes }
   }

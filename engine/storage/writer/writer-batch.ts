@@ -9,10 +9,13 @@
 
 import { assert } from '../../base/assert.js'
 import { int64Max, int64Min } from '../../base/int64.js'
+import { walFrameBytesMax } from '../../base/limits.js'
+import type { RowsKernel } from '../../kernels/rows.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
-import type { RowsColumn } from '../../wal/frame-rows.js'
+import { alignUp } from '../../wal/frame.js'
+import type { ColumnValues, RowsColumn } from '../../wal/frame-rows.js'
 import { cutToDays, fillNull } from '../memtable/memtable-values.js'
 
 const paddingBytes = 64
@@ -203,33 +206,64 @@ export function ownStrings(memory: SharedMemory, heap: BatchHeap, chunk: RowChun
   }
 }
 
+/** What packing the columns of a log frame takes. */
+export interface FrameTools {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: { readonly rows: RowsKernel }
+  /** Receives the addresses of memory that the columns use, to be freed when they are in the log. */
+  readonly packed: number[]
+}
+
 /** The columns of the chunks for a log frame. A column that only some chunks have is filled with NULL in the others. */
-export function frameColumns(memory: SharedMemory, allocator: Allocator, chunks: readonly RowChunk[]): RowsColumn[] {
+export function frameColumns(tools: FrameTools, chunks: readonly RowChunk[]): RowsColumn[] {
   const types = new Map<number, DataType>()
   for (const chunk of chunks) {
     // A column without values in this request may still have memory of an earlier request.
     for (const { id, type, filled } of chunk.columns.values()) if (filled > 0) types.set(id, type)
   }
-  const columns: RowsColumn[] = []
-  for (const [id, type] of types) {
-    const views = chunks.map((chunk) => columnView(memory, allocator, chunk, id, type))
-    const values = isVariable(type)
-      ? ({ kind: 'entries', chunks: views, memory: memory.u8 } as const)
-      : ({ kind: 'fixed', chunks: views } as const)
-    columns.push({ id, type, values })
-  }
-  return columns
+  const { memory } = tools
+  return [...types].map(([id, type]): RowsColumn => {
+    const columns = chunks.map((chunk) => wholeColumn(tools, chunk, id, type))
+    if (isVariable(type)) return { id, type, values: packedValues(tools, columns) }
+    return { id, type, values: { kind: 'fixed', chunks: columns.map((column) => viewOf(memory, column)) } }
+  })
 }
 
-function columnView(
-  memory: SharedMemory,
-  allocator: Allocator,
-  chunk: RowChunk,
-  id: number,
-  type: DataType,
-): Uint8Array {
+function wholeColumn({ memory, allocator }: FrameTools, chunk: RowChunk, id: number, type: DataType): ChunkColumn {
   const column = chunkColumn(allocator, chunk, id, type)
   settleColumn(memory, column, chunk.rows)
   assert(column.filled === chunk.rows, 'R1: every column of a batch has a value for each row')
-  return memory.u8.subarray(column.address, column.address + chunk.rows * column.width)
+  return column
+}
+
+function viewOf({ u8 }: SharedMemory, { address, filled, width }: ChunkColumn): Uint8Array {
+  return u8.subarray(address, address + filled * width)
+}
+
+/** Strings as in a frame; if there is no memory for that, their entries, which the frame packs more slowly. */
+function packedValues(
+  { memory, allocator, kernels, packed }: FrameTools,
+  columns: readonly ChunkColumn[],
+): ColumnValues {
+  const rows = columns.reduce((sum, { filled }) => sum + filled, 0)
+  const bytes = columns.reduce((sum, { address, filled }) => sum + kernels.rows.stringsBytes(address, filled), 0)
+  const lengths =
+    bytes > walFrameBytesMax ? 0 : allocator.allocate(alignUp(rows * 4) + bytes + paddingBytes, budgets.ingest)
+  if (lengths === 0) {
+    return { kind: 'entries', chunks: columns.map((column) => viewOf(memory, column)), memory: memory.u8 }
+  }
+  packed.push(lengths)
+  const start = lengths + alignUp(rows * 4)
+  let [lengthAt, end] = [lengths, start]
+  for (const { address, filled } of columns) {
+    end = kernels.rows.packStrings(address, filled, lengthAt, end) >>> 0
+    lengthAt += filled * 4
+  }
+  assert(end === start + bytes, 'R3: packed strings fill their column')
+  return {
+    kind: 'packed',
+    lengths: memory.u8.subarray(lengths, lengths + rows * 4),
+    bytes: memory.u8.subarray(start, end),
+  }
 }

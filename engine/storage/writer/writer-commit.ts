@@ -265,21 +265,26 @@ function appendFrame(
   changed: readonly WriterTable[],
   sourcePosition: SourcePosition,
 ): Lsn {
-  const { memory, allocator } = state.options
-  const tables = appended.map(({ staged: { table, chunks } }): TableRows => {
-    const rowCount = chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
-    return {
-      tableId: table.id,
-      transaction: table.transaction + 1,
-      structureVersion: table.schema.version,
-      rowCount,
-      ...timesOf(table, chunks),
-      symbols: newSymbols(table, table.loggedSymbols),
-      columns: frameColumns(memory, allocator, chunks),
-    }
-  })
-  const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
-  return state.wal.append(frameKinds.rows, encodeRows({ sourcePosition, ddl, tables }))
+  const packed: number[] = []
+  const tools = { ...state.options, packed }
+  try {
+    const tables = appended.map(({ staged: { table, chunks } }): TableRows => {
+      const rowCount = chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
+      return {
+        tableId: table.id,
+        transaction: table.transaction + 1,
+        structureVersion: table.schema.version,
+        rowCount,
+        ...timesOf(table, chunks),
+        symbols: newSymbols(table, table.loggedSymbols),
+        columns: frameColumns(tools, chunks),
+      }
+    })
+    const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
+    return state.wal.append(frameKinds.rows, encodeRows({ sourcePosition, ddl, tables }))
+  } finally {
+    for (const address of packed) state.options.allocator.free(address)
+  }
 }
 
 function timesOf(table: WriterTable, chunks: readonly RowChunk[]): { minTimestamp: bigint; maxTimestamp: bigint } {

@@ -47,6 +47,7 @@ export function appendRelocationFrame(state: WriterState, table: WriterTable, en
     'S2: a relocation frame has every row of its memtable',
   )
   const firstLsn = state.wal.headLsn
+  const packed: number[] = []
   try {
     const range = memtable.timeRange() ?? { min: 0n, max: 0n }
     const payload = encodeRows({
@@ -61,7 +62,7 @@ export function appendRelocationFrame(state: WriterState, table: WriterTable, en
           minTimestamp: range.min,
           maxTimestamp: range.max,
           symbols: newSymbols(table, table.namedSymbols),
-          columns: frameColumns(memory, allocator, chunks),
+          columns: frameColumns({ ...state.options, packed }, chunks),
         },
       ],
     })
@@ -71,6 +72,7 @@ export function appendRelocationFrame(state: WriterState, table: WriterTable, en
     entry.relocatedLsn = firstLsn
     return endLsn
   } finally {
+    for (const address of packed) allocator.free(address)
     chunks.forEach(({ columns }, index) => {
       for (const { address } of columns.values()) if (!own[index]?.has(address)) allocator.free(address)
     })

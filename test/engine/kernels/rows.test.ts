@@ -1,7 +1,7 @@
 // Goal: the WebAssembly kernel that stores strings of client rows agrees with the reference implementation: it writes
-// address and length of each string into an 8-byte entry, and moves the strings to a heap while they fit. Method:
-// random strings in two memories, which must be equal afterwards. test/engine/pg/bind-rows.test.ts tests its functions
-// for parameters.
+// address and length of each string into an 8-byte entry, concatenates the strings of entries, and moves them to a heap
+// while they fit. Method: random strings in two memories, which must be equal afterwards.
+// test/engine/pg/bind-rows.test.ts tests its functions for parameters.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -9,6 +9,8 @@ import { kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
 const places = { state: testBase, lengths: testBase + 64, entries: testBase + 4096, strings: testBase + 16_384 }
 const heap = testBase + 65_536
+const packedLengths = testBase + 8192
+const packed = testBase + 131_072
 
 test('texts become entries and move, as long as there is room', () => {
   const { wasm, reference } = kernelsAndReferences()
@@ -25,6 +27,16 @@ test('texts become entries and move, as long as there is room', () => {
         }
         kernels.rows.entriesOf(places.lengths, rows.length, places.strings, places.entries)
         memory.u32.set([heap, heap + room], places.state >>> 2)
+        const bytes = rows.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+        expect(kernels.rows.stringsBytes(places.entries, rows.length)).toBe(bytes)
+        memory.u8.fill(0, packed, packed + 8192)
+        expect(kernels.rows.packStrings(places.entries, rows.length, packedLengths, packed)).toBe(packed + bytes)
+        expect([...memory.i32.subarray(packedLengths >>> 2).subarray(0, rows.length)]).toEqual(
+          rows.map((text) => text?.length ?? -1),
+        )
+        expect(Buffer.from(memory.u8.slice(packed, packed + bytes))).toEqual(
+          Buffer.concat(rows.flatMap((text) => (text === null ? [] : [text]))),
+        )
         const count = kernels.rows.moveStrings(places.entries, rows.length, places.state)
         const found = Array.from({ length: count }, (_, row) => {
           const [address = 0, length = 0] = memory.i32.subarray((places.entries >>> 2) + row * 2)

@@ -16,5 +16,7 @@ export function copyOne(target: usize, source: usize, width: usize): void {
 @inline
 export function copyLiterals(target: usize, source: usize, bytes: usize): void {
   if (bytes <= 16) v128.store(target, v128.load(source))
-  else memory.copy(target, source, bytes)
+  else if (bytes <= 64) {
+    for (let i: usize = 0; i < bytes; i += 16) v128.store(target + i, v128.load(source + i))
+  } else memory.copy(target, source, bytes)
 }
