@@ -1,7 +1,6 @@
 // Builds the payload of a log frame (record) as a list of byte arrays, which the log copies in this order into its
 // buffer (waiting.ts). Small pieces are copied here, into a common array. Large ones, such as columns, stay in the
-// caller's memory until the log copies them. The strings of a column that is given as entries (address, length) are
-// first copied to one array (copyEntries).
+// caller's memory until the log copies them.
 
 import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'
@@ -10,6 +9,8 @@ const scratchBytes = 4096
 const scratchBytesMax = 64 * 1024
 /** Below this size, copying costs less than another chunk in the list. */
 const copyBytesMax = 256
+/** Below this size, copying byte by byte costs less than a call. */
+const byteByByteMax = 32
 
 export class ChunkWriter {
   private readonly chunks: Uint8Array[] = []
@@ -45,6 +46,19 @@ export class ChunkWriter {
     this.length += bytes.length
   }
 
+  /** Appends bytes of the memory, which stay until the log has copied them. */
+  addFrom(memory: Uint8Array, start: number, end: number): void {
+    const bytes = end - start
+    if (bytes > copyBytesMax) {
+      this.add(memory.subarray(start, end))
+      return
+    }
+    const at = this.reserve(bytes)
+    const { scratch } = this
+    if (bytes > byteByByteMax) scratch.set(memory.subarray(start, end), at)
+    else for (let from = start, to = at; from < end; from++, to++) scratch[to] = memory[from]!
+  }
+
   /** Appends zeros up to the next multiple of 8. */
   pad(): void {
     const over = this.length % frameAlignment
@@ -73,63 +87,4 @@ export class ChunkWriter {
     this.scratchStart = 0
     this.scratchEnd = 0
   }
-}
-
-/** Size of all values that the entries {address u32, length i32} point to. */
-export function entriesBytes(chunks: readonly Uint8Array[]): number {
-  let sum = 0
-  for (const chunk of chunks) {
-    const words = wordsOf(chunk)
-    for (let at = 1; at < words.length; at += 2) sum += Math.max(0, words[at]!)
-  }
-  return sum
-}
-
-/**
- * Writes the lengths of all entries to the start of the target, and their bytes from `bytesAt` on. Values that are
- * contiguous in memory are copied at once; short ones byte by byte, because a call costs more.
- */
-export function copyEntries(
-  chunks: readonly Uint8Array[],
-  memory: Uint8Array,
-  target: Uint8Array,
-  bytesAt: number,
-): void {
-  let row = 0
-  let at = bytesAt
-  const lengths = viewOf(target)
-  for (const chunk of chunks) {
-    const words = wordsOf(chunk)
-    let runStart = 0
-    let runEnd = 0
-    for (let word = 0; word < words.length; word += 2) {
-      const length = words[word + 1]!
-      lengths.setInt32(row * 4, length, true)
-      row++
-      if (length <= 0) continue
-      const address = words[word]! >>> 0
-      if (address !== runEnd) {
-        at = copyRun(memory, runStart, runEnd, target, at)
-        runStart = address
-      }
-      runEnd = address + length
-    }
-    at = copyRun(memory, runStart, runEnd, target, at)
-  }
-  assert(row * 4 <= bytesAt, 'R1: every row of a frame has a length')
-  assert(at === target.length, 'R3: packed strings fill their column')
-}
-
-const byteByByteMax = 32
-
-function copyRun(memory: Uint8Array, start: number, end: number, target: Uint8Array, at: number): number {
-  if (end - start > byteByByteMax) target.set(memory.subarray(start, end), at)
-  else for (let from = start, to = at; from < end; from++, to++) target[to] = memory[from]!
-  return at + end - start
-}
-
-/** Entries as i32 words; a copy when they are not aligned. */
-function wordsOf(chunk: Uint8Array): Int32Array {
-  const bytes = chunk.byteOffset % 4 === 0 ? chunk : chunk.slice()
-  return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
 }

@@ -14,23 +14,30 @@
 //
 //   source     see source-position.ts
 //
-// Encoding does not copy columns of fixed width; their chunks are views of the caller's memory. Decoding returns views
+// Encoding does not copy large columns of fixed width; their chunks are views of the caller's memory. Decoding returns views
 // of the payload. A column that is missing in a table reads as NULL in all rows.
 
 import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import { columnTypes, type DataType, dataType, isVariable, typeByTag, widthOf } from '../types/column-types.js'
-import { ChunkWriter, copyEntries, entriesBytes } from './chunks.js'
+import { ChunkWriter } from './chunks.js'
 import { alignUp, getU64, setU64, utf8, viewOf } from './frame.js'
 import { describeSourcePosition, type SourcePosition } from './source-position.js'
 import { frameKinds } from './types.js'
 
+/** A run of values in memory. */
+export interface ValuesPlace {
+  readonly address: number
+  /** Number of values. */
+  readonly filled: number
+}
+
 /** The values of one column. */
 export type ColumnValues =
+  /** In memory: values of fixed width, or entries {address u32, length i32} that point there, in one or more places. */
+  | { readonly kind: 'places'; readonly places: readonly ValuesPlace[]; readonly memory: Uint8Array }
   /** Fixed width: values in memory layout, in one or more chunks. */
   | { readonly kind: 'fixed'; readonly chunks: readonly Uint8Array[] }
-  /** Variable width in memory: entries {address u32, length i32}, and the memory that they point to. */
-  | { readonly kind: 'entries'; readonly chunks: readonly Uint8Array[]; readonly memory: Uint8Array }
   /** Variable width as in the frame, which decoding returns: i32 lengths (-1 null), and the bytes concatenated. */
   | { readonly kind: 'packed'; readonly lengths: Uint8Array; readonly bytes: Uint8Array }
 
@@ -138,22 +145,20 @@ function encodeColumn(writer: ChunkWriter, { id, type, values }: RowsColumn, row
   view.setUint8(at + 5, type.a)
   view.setUint8(at + 6, type.b)
   view.setUint32(at + 8, bytes, true)
-  if (values.kind === 'fixed') {
+  if (values.kind === 'places') addPlaces(writer, type, values.places, values.memory)
+  else if (values.kind === 'fixed') {
     for (const chunk of values.chunks) writer.add(chunk)
-  } else if (values.kind === 'packed') {
+  } else {
     writer.add(values.lengths)
     writer.pad()
     writer.add(values.bytes)
-  } else {
-    const packed = new Uint8Array(bytes)
-    copyEntries(values.chunks, values.memory, packed, alignUp(rowCount * 4))
-    writer.add(packed)
   }
   writer.pad()
 }
 
 /** Asserts that the values fit the type and the rows; returns their size in the frame. */
 function dataBytes(type: DataType, values: ColumnValues, rowCount: number): number {
+  if (values.kind === 'places') return placesBytes(type, values.places, values.memory, rowCount)
   assert(isVariable(type) === (values.kind !== 'fixed'), 'R1: values are as wide as their type says')
   if (values.kind === 'packed') {
     assert(values.lengths.length === rowCount * 4, 'R1: each row has a length')
@@ -161,7 +166,42 @@ function dataBytes(type: DataType, values: ColumnValues, rowCount: number): numb
   }
   const held = values.chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   assert(held === rowCount * widthOf(type), 'R1: a column has a value for each row')
-  return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.chunks)
+  return held
+}
+
+/** A few strings are copied one by one. */
+function addPlaces(writer: ChunkWriter, type: DataType, places: readonly ValuesPlace[], memory: Uint8Array): void {
+  const width = widthOf(type)
+  if (!isVariable(type)) {
+    for (const { address, filled } of places) writer.addFrom(memory, address, address + filled * width)
+    return
+  }
+  const entries = viewOf(memory)
+  for (const { address, filled } of places) {
+    const at = writer.reserve(filled * 4)
+    for (let row = 0; row < filled; row++)
+      writer.view.setInt32(at + row * 4, entries.getInt32(address + row * 8 + 4, true), true)
+  }
+  writer.pad()
+  for (const { address, filled } of places) {
+    for (let row = 0; row < filled; row++) {
+      const start = entries.getUint32(address + row * 8, true)
+      const length = entries.getInt32(address + row * 8 + 4, true)
+      if (length > 0) writer.addFrom(memory, start, start + length)
+    }
+  }
+}
+
+function placesBytes(type: DataType, places: readonly ValuesPlace[], memory: Uint8Array, rowCount: number): number {
+  let rows = 0
+  for (const { filled } of places) rows += filled
+  assert(rows === rowCount, 'R1: a column has a value for each row')
+  if (!isVariable(type)) return rows * widthOf(type)
+  const entries = viewOf(memory)
+  let bytes = alignUp(rows * 4)
+  for (const { address, filled } of places)
+    for (let row = 0; row < filled; row++) bytes += Math.max(0, entries.getInt32(address + row * 8 + 4, true))
+  return bytes
 }
 
 /** Decodes a payload; columns are views of it. Throws CorruptionError if it is malformed. */

@@ -216,35 +216,32 @@ export class SymbolDictionary implements IndexedDictionary {
     return this.memory.u8.slice(address, address + this.memory.u32[entry + 1]!)
   }
 
-  /** The entries of a range of ids as log frames and files store them: i32 lengths, and the concatenated strings. */
+  /**
+   * The entries of a range of ids as log frames and files store them: i32 lengths, and the concatenated strings, which
+   * may be those of the dictionary.
+   */
   packed(from: number, to: number): { readonly lengths: Uint8Array; readonly bytes: Uint8Array } {
     assert(from <= to, 'R2: symbols are packed in the order of their codes')
     assert(to <= this.count, 'R2: only symbols of the dictionary are packed')
     assert(this.resident, 'S4: symbols are read while they are in memory')
     const { u8, u32 } = this.memory
-    const lengths = new Int32Array(to - from)
+    const lengths = new Uint8Array((to - from) * 4)
     // Symbols that were added one after the other are contiguous in memory unless a new heap began.
     const runs: Uint8Array[] = []
     let [start, end] = [0, 0]
-    for (let id = from; id < to; id++) {
+    for (let id = from, at = 0; id < to; id++) {
       const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
       const address = u32[entry]!
       const size = u32[entry + 1]!
-      lengths[id - from] = size
+      for (let rest = size, byte = 0; byte < 4; byte++, rest >>>= 8) lengths[at++] = rest & 255
       if (address !== end) {
-        runs.push(u8.subarray(start, end))
+        if (end > start) runs.push(u8.subarray(start, end))
         start = address
       }
       end = address + size
     }
-    runs.push(u8.subarray(start, end))
-    const bytes = new Uint8Array(runs.reduce((sum, { length }) => sum + length, 0))
-    let at = 0
-    for (const run of runs) {
-      bytes.set(run, at)
-      at += run.length
-    }
-    return { lengths: new Uint8Array(lengths.buffer), bytes }
+    const last = u8.subarray(start, end)
+    return { lengths, bytes: runs.length === 0 ? last : Buffer.concat([...runs, last]) }
   }
 
   get indexBytes(): number {

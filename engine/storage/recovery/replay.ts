@@ -410,6 +410,7 @@ function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
     const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
     return { column, fixed: undefined, lengths, bytes: values.bytes, at: 0 }
   }
+  assert(values.kind === 'fixed', 'R1: a decoded column is one chunk')
   const [fixed = none] = values.chunks
   assert(fixed.length === rowCount * widthOf(type), 'R1: a decoded column is one chunk')
   return { column, fixed, lengths: noLengths, bytes: none, at: 0 }

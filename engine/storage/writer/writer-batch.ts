@@ -21,6 +21,8 @@ import { cutToDays, fillNull } from '../memtable/memtable-values.js'
 const paddingBytes = 64
 const heapBytesFirst = 4096
 const heapBytesMax = 1024 * 1024
+/** From this number of rows on, a kernel packs the strings of a column for the log; the log copies fewer one by one. */
+const packedRowsMin = 16
 
 export interface ChunkColumn {
   readonly id: number
@@ -218,16 +220,19 @@ export interface FrameTools {
 /** The columns of the chunks for a log frame. A column that only some chunks have is filled with NULL in the others. */
 export function frameColumns(tools: FrameTools, chunks: readonly RowChunk[]): RowsColumn[] {
   const types = new Map<number, DataType>()
+  let rows = 0
   for (const chunk of chunks) {
     // A column without values in this request may still have memory of an earlier request.
     for (const { id, type, filled } of chunk.columns.values()) if (filled > 0) types.set(id, type)
+    rows += chunk.rows
   }
-  const { memory } = tools
-  return [...types].map(([id, type]): RowsColumn => {
-    const columns = chunks.map((chunk) => wholeColumn(tools, chunk, id, type))
-    if (isVariable(type)) return { id, type, values: packedValues(tools, columns) }
-    return { id, type, values: { kind: 'fixed', chunks: columns.map((column) => viewOf(memory, column)) } }
-  })
+  const frame: RowsColumn[] = []
+  for (const [id, type] of types) {
+    const places = chunks.map((chunk) => wholeColumn(tools, chunk, id, type))
+    const packed = rows >= packedRowsMin && isVariable(type) ? packedValues(tools, places, rows) : undefined
+    frame.push({ id, type, values: packed ?? { kind: 'places', places, memory: tools.memory.u8 } })
+  }
+  return frame
 }
 
 function wholeColumn({ memory, allocator }: FrameTools, chunk: RowChunk, id: number, type: DataType): ChunkColumn {
@@ -237,22 +242,16 @@ function wholeColumn({ memory, allocator }: FrameTools, chunk: RowChunk, id: num
   return column
 }
 
-function viewOf({ u8 }: SharedMemory, { address, filled, width }: ChunkColumn): Uint8Array {
-  return u8.subarray(address, address + filled * width)
-}
-
-/** Strings as in a frame; if there is no memory for that, their entries, which the frame packs more slowly. */
+/** Strings as in a frame; undefined if there is no memory for that. */
 function packedValues(
   { memory, allocator, kernels, packed }: FrameTools,
   columns: readonly ChunkColumn[],
-): ColumnValues {
-  const rows = columns.reduce((sum, { filled }) => sum + filled, 0)
+  rows: number,
+): ColumnValues | undefined {
   const bytes = columns.reduce((sum, { address, filled }) => sum + kernels.rows.stringsBytes(address, filled), 0)
-  const lengths =
-    bytes > walFrameBytesMax ? 0 : allocator.allocate(alignUp(rows * 4) + bytes + paddingBytes, budgets.ingest)
-  if (lengths === 0) {
-    return { kind: 'entries', chunks: columns.map((column) => viewOf(memory, column)), memory: memory.u8 }
-  }
+  if (bytes > walFrameBytesMax) return undefined
+  const lengths = allocator.allocate(alignUp(rows * 4) + bytes + paddingBytes, budgets.ingest)
+  if (lengths === 0) return undefined
   packed.push(lengths)
   const start = lengths + alignUp(rows * 4)
   let [lengthAt, end] = [lengths, start]

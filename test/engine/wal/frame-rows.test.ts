@@ -21,6 +21,7 @@ import {
   encodeRows,
   type RowsTransaction,
   type TableRows,
+  type ValuesPlace,
 } from '../../../engine/wal/frame-rows.js'
 import {
   decodeKafkaPosition,
@@ -71,28 +72,37 @@ function randomText(random: Random): Uint8Array | null {
   return random.chance(0.2) ? null : randomBytes(random, random.pick([0, 1, 5, 40, 3000]))
 }
 
-/** One piece or two. */
+/** One piece or two, given as bytes or as places. */
 function fixedValues(random: Random, bytes: number, width: number): ColumnValues {
   const data = randomBytes(random, bytes)
+  if (random.chance(0.5)) return { kind: 'places', places: placesOf(random, 0, bytes / width, width), memory: data }
   const cut = width * random.below(bytes / width + 1)
   return { kind: 'fixed', chunks: random.chance(0.5) ? [data] : [data.subarray(0, cut), data.subarray(cut)] }
 }
 
-/** Values in shared memory, next to each other or with gaps; the entries in one piece or two. */
+/** Strings in shared memory, next to each other or with gaps, before their entries in one run or two. */
 function entriesValues(random: Random, strings: readonly (Uint8Array | null)[]): ColumnValues {
   const total = strings.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 8)
-  const memory = new Uint8Array(new SharedArrayBuffer(total))
-  const entries = new Int32Array(strings.length * 2)
+  const entriesAt = Math.ceil(total / 8) * 8
+  const memory = new Uint8Array(new SharedArrayBuffer(entriesAt + strings.length * 8))
+  const entries = new DataView(memory.buffer, entriesAt)
   let at = random.below(8)
   for (const [row, text] of strings.entries()) {
-    entries[row * 2] = text === null ? 0 : at
-    entries[row * 2 + 1] = text?.length ?? -1
+    entries.setUint32(row * 8, text === null ? 0 : at, true)
+    entries.setInt32(row * 8 + 4, text?.length ?? -1, true)
     if (text !== null) memory.set(text, at)
     at += (text?.length ?? 0) + (random.chance(0.3) ? random.below(8) : 0)
   }
-  const bytes = new Uint8Array(entries.buffer)
-  const cut = 8 * random.below(strings.length + 1)
-  return { kind: 'entries', chunks: [bytes.subarray(0, cut), bytes.subarray(cut)], memory }
+  return { kind: 'places', places: placesOf(random, entriesAt, strings.length, 8), memory }
+}
+
+/** One run of values or two. */
+function placesOf(random: Random, address: number, count: number, width: number): ValuesPlace[] {
+  const cut = random.below(count + 1)
+  return [
+    { address, filled: cut },
+    { address: address + cut * width, filled: count - cut },
+  ]
 }
 
 function int32s(values: number[]): Uint8Array {
@@ -103,8 +113,11 @@ function int32s(values: number[]): Uint8Array {
 function decodedForm(table: TableRows, strings: Map<number, (Uint8Array | null)[]>): TableRows {
   const columns = table.columns.map((column) => {
     const column_ = strings.get(column.id)
-    if (column.values.kind === 'fixed')
-      return { ...column, values: { ...column.values, chunks: [concat(column.values.chunks)] } }
+    const { values, type } = column
+    if (values.kind === 'fixed') return { ...column, values: { ...values, chunks: [concat(values.chunks)] } }
+    if (values.kind === 'places' && !isVariable(type)) {
+      return { ...column, values: { kind: 'fixed' as const, chunks: [values.memory] } }
+    }
     const lengths = int32s((column_ ?? []).map((text) => text?.length ?? -1))
     return {
       ...column,
