@@ -120,8 +120,10 @@ export function writeIlpTemplate(memory: SharedMemory, address: number, form: Il
   set(layout.templateColumnsAt, columnsAt)
   set(layout.templateFieldsAt, columnsAt + tags.length * ilpColumnBytes)
   set(layout.templateNanos, nanos ? 1 : 0)
+  // Lines count from 1, so that no column is skipped in the first one.
+  memory.u64[(address + layout.templateLine) >>> 3] = 0n
   const nameAt = columnsAt + count * ilpColumnBytes
-  writePrefix(memory, address + layout.templateName, name)
+  writePrefix(memory, address + layout.templateName, address + layout.templateNameMask, name)
   set(layout.templateNameBytes, name.length)
   set(layout.templateNameAddress, nameAt)
   memory.u8.set(name, nameAt)
@@ -134,6 +136,7 @@ export function writeIlpTemplate(memory: SharedMemory, address: number, form: Il
     memory.u8.set(key, keyAt + 1)
     writeKey(memory, columnsAt + index * ilpColumnBytes, keyAt, 1 + key.length)
     memory.u32[(columnsAt + index * ilpColumnBytes + layout.columnKind) >>> 2] = kind
+    memory.u64[(columnsAt + index * ilpColumnBytes + layout.columnSkipped) >>> 3] = 0n
     keyAt += 1 + key.length
   }
 }
@@ -145,16 +148,16 @@ const newline = 10
 function writeKey(memory: SharedMemory, column: number, keyAt: number, bytes: number): void {
   const key = memory.u8.subarray(keyAt, keyAt + bytes)
   assert(!key.includes(newline), 'P1: a predicted key has no newline')
-  writePrefix(memory, column, key)
+  writePrefix(memory, column, column + layout.columnMask, key)
   memory.u32[(column + layout.columnKeyBytes) >>> 2] = bytes
   memory.u32[(column + layout.columnKeyAddress) >>> 2] = keyAt
 }
 
-/** Writes the first 16 bytes and, after them, the mask of these. */
-function writePrefix(memory: SharedMemory, at: number, bytes: Uint8Array): void {
+/** Writes the first 16 bytes, and ones over them in the mask. */
+function writePrefix(memory: SharedMemory, at: number, maskAt: number, bytes: Uint8Array): void {
   const short = Math.min(16, bytes.length)
   memory.u8.set(bytes.subarray(0, short), at)
-  memory.u8.fill(255, at + 16, at + 16 + short)
+  memory.u8.fill(255, maskAt, maskAt + short)
 }
 
 /** Gives the template buffers, one for each column, with room for `maxRows`; the rows before `rows` are filled. */
