@@ -81,7 +81,7 @@ export class LineDecoder implements RowDecoder {
   private readonly pauseBytes: number
   private readonly targets = new Map<WriterTable, LineTarget>()
   /** Undefined without a kernel. */
-  private readonly templates: TemplateIndex | undefined
+  private readonly templates: TemplateIndex<LineTarget> | undefined
   /** Targets that the kernel is writing to. */
   private readonly active = new Set<LineTarget>()
   private used = new Set<LineTarget>()
@@ -237,7 +237,7 @@ export class LineDecoder implements RowDecoder {
   }
 
   /** Decodes lines with the kernel; returns the reason why it stopped. */
-  private decodeLines(templates: TemplateIndex, cursor: number, end: number, current: number): number {
+  private decodeLines(templates: TemplateIndex<LineTarget>, cursor: number, end: number, current: number): number {
     writeIlpState(this.options.memory, this.state, {
       cursor,
       end,
@@ -251,7 +251,7 @@ export class LineDecoder implements RowDecoder {
   }
 
   /** Makes the room that the kernel lacked; false if the line needs the general parser. */
-  private mayGoOn(templates: TemplateIndex, code: number): boolean {
+  private mayGoOn(templates: TemplateIndex<LineTarget>, code: number): boolean {
     const { u32 } = this.options.memory
     const target = templates.owner(u32[(this.state + layout.stateStoppedTemplate) >>> 2]!)
     if (target === undefined) return false

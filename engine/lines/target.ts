@@ -61,7 +61,7 @@ export class LineTarget {
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly spare: RowChunk[] = []
-  private readonly index: TemplateIndex | undefined
+  private readonly index: TemplateIndex<LineTarget> | undefined
   private known: Template | undefined
   /** The table's name in the lines of the template. */
   private lineName = ''
@@ -70,7 +70,12 @@ export class LineTarget {
   private running = false
 
   /** Without an index there is no template. */
-  constructor(memory: SharedMemory, allocator: Allocator, table: WriterTable, index: TemplateIndex | undefined) {
+  constructor(
+    memory: SharedMemory,
+    allocator: Allocator,
+    table: WriterTable,
+    index: TemplateIndex<LineTarget> | undefined,
+  ) {
     this.memory = memory
     this.allocator = allocator
     this.table = table

@@ -8,16 +8,16 @@ import type { IlpKernel } from '../kernels/ilp.js'
 import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { LineTarget } from './target.js'
 
 const slotsFirst = 64
 
-export class TemplateIndex {
+/** `Owner`: what a template belongs to. */
+export class TemplateIndex<Owner> {
   readonly #memory: SharedMemory
   readonly #allocator: Allocator
   readonly #kernel: IlpKernel
   /** By the address of the template. */
-  readonly #owners = new Map<number, LineTarget>()
+  readonly #owners = new Map<number, Owner>()
   #slots: number
   #mask = slotsFirst - 1
 
@@ -43,7 +43,7 @@ export class TemplateIndex {
     return this.#mask
   }
 
-  owner(template: number): LineTarget | undefined {
+  owner(template: number): Owner | undefined {
     return this.#owners.get(template)
   }
 
@@ -53,7 +53,7 @@ export class TemplateIndex {
   }
 
   /** Adds a template, for which there is room; it replaces the one with the same name. */
-  add(template: number, owner: LineTarget): void {
+  add(template: number, owner: Owner): void {
     assert((this.count + 1) * 2 <= this.#mask + 1, 'K2: a table of templates is at most half full')
     const slot = this.#slotOf(template)
     this.#owners.delete(this.#memory.u32[slot]!)
