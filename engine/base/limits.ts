@@ -97,6 +97,10 @@ export const insertSelectRows = 100_000
 export const listValuesMax = 16_777_216
 /** Numbers that one holistic aggregate such as median() keeps, at up to 20 bytes each. */
 export const collectedNumbersMax = 268_435_456
+/** A materialized view keeps no larger set of values of a group and bucket: such buckets are computed from its table. */
+export const viewStateBytesMax = 64 * KIB
+/** Bytes of such sets of all groups of a bucket: further values are not kept. */
+export const viewStatesBytesMax = 128 * MIB
 /** Rows of values that may wait for their reader. */
 export const resultWindowRows = 32_768
 /** Backpressure window: encoded bytes of a query that may wait for a reader that sets no window. */

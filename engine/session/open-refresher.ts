@@ -9,7 +9,7 @@ import { ResourceError } from '../base/errors.js'
 import type { Catalog } from '../sql/catalog.js'
 import type { Query, TimeRange } from '../sql/plan/plan.js'
 import { lateActions } from '../sql/plan/view-late.js'
-import { planLateRows, planStatement, planStoredPlaces } from '../sql/statements/plan-statement.js'
+import { planLateRows, planStatement, planStoredPlaces, planUnkept } from '../sql/statements/plan-statement.js'
 import { actionColumnId, type TargetColumn } from '../sql/statements/planned.js'
 import type { PackedRows, TableReplacement } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
@@ -73,6 +73,12 @@ export function openRefresher(
         const held = optionsOf(session, signal)
         return computedRows(version, session.refreshes.ranges, held, inserts(held))
       },
+      unkept: (version, session, signal) => {
+        const held = optionsOf(session, signal)
+        const operations = inserts(held)
+        const query = planUnkept(version, session.refreshes.ranges, operations.planOptions(held))
+        return query === null ? Promise.resolve([]) : bucketStarts(version, query, held, operations)
+      },
       replace: (tables) => requests.replace(tables),
     },
     nowMicros: () => clock.nowMicros(),
@@ -94,6 +100,8 @@ interface LateChanges {
   readonly replaced: TableReplacement
   /** Starts of buckets that have to be computed. They are not to be changed like this. */
   readonly unclear: readonly bigint[]
+  /** Starts of buckets of which a state of values is not kept afterwards. */
+  readonly unkept: readonly bigint[]
 }
 
 /** The buckets of the added rows, which are the base's rows in the snapshot. Null: they cannot be merged. */
@@ -105,10 +113,19 @@ async function lateBuckets(
 ): Promise<bigint[] | null> {
   const planned = planLateRows(version, refreshes, operations.planOptions(options))
   const query = planned?.buckets() ?? null
-  if (query === null) return null
+  return query === null ? null : bucketStarts(version, query, options, operations)
+}
+
+/** Runs a query for starts of buckets. */
+async function bucketStarts(
+  version: TableVersion,
+  query: Query,
+  options: Held,
+  operations: InsertOperations,
+): Promise<bigint[]> {
   const { timestampId, columns } = version.schema
   const time = columns.find(({ id }) => id === timestampId)
-  if (time === undefined) return null
+  assert(time !== undefined, 'B4: a view has a designated timestamp')
   const target: TargetColumn = { columnId: timestampId, name: time.name, type: time.type }
   const starts: bigint[] = []
   for await (const packed of packedRows(query, [target], -1, options, operations))
@@ -130,19 +147,22 @@ async function lateChanges(
   const { query, columns } = planned.changes
   const places = new RowIds(target)
   const packed: PackedRows[] = []
-  const unclear = new Set<bigint>()
+  const [unclear, unkept] = [new Set<bigint>(), new Set<bigint>()]
   let rows = 0
   for await (const batch of packedRows(query, columns, timestampId, options, operations)) {
     const actions = fixedColumn(batch.columns, actionColumnId)
     const times = timesOf(batch, timestampId)
-    for (const [row, time] of times.entries())
-      if (actions?.getInt32(row * 4, true) === lateActions.compute) unclear.add(time)
+    for (const [row, time] of times.entries()) {
+      const action = actions?.getInt32(row * 4, true)
+      if (action === lateActions.compute) unclear.add(time)
+      if (action === lateActions.unkept) unkept.add(time)
+    }
     places.add(batch, rows)
     rows += batch.rows
     packed.push({ ...batch, columns: batch.columns.filter(({ columnId }) => columnId >= 0) })
   }
   const input = { ...rowsOf(tableId, packed), refreshes: true } as const
-  return { replaced: { input, removal: places.removal('MERGE') }, unclear: [...unclear] }
+  return { replaced: { input, removal: places.removal('MERGE') }, unclear: [...unclear], unkept: [...unkept] }
 }
 
 /** Replaces the view's rows in the ranges of the refresh by those that its query has in the snapshot. */

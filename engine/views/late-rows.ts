@@ -52,9 +52,15 @@ export interface LateOperations {
       view: TableVersion,
       session: LateSession,
       signal: StopSignal | null,
-    ): Promise<{ readonly replaced: TableReplacement; readonly unclear: readonly bigint[] } | null>
+    ): Promise<{
+      readonly replaced: TableReplacement
+      readonly unclear: readonly bigint[]
+      readonly unkept: readonly bigint[]
+    } | null>
     /** Replaces the rows of the view in the ranges of the session's refresh by those that are computed. */
     computed(view: TableVersion, session: LateSession, signal: StopSignal | null): Promise<TableReplacement>
+    /** The starts of buckets in the ranges of the session's refresh of which a state of values is not kept. */
+    unkept(view: TableVersion, session: LateSession, signal: StopSignal | null): Promise<readonly bigint[]>
     replace(tables: readonly TableReplacement[]): Promise<Receipt>
   }
   readonly byId: (tableId: number) => TableVersion | undefined
@@ -69,8 +75,8 @@ export type LateSession = Session & {
 interface LateRequest {
   readonly within: TimeRange
   readonly signal: StopSignal | null
-  /** Makes a record of stored buckets durable. */
-  readonly record: (ranges: readonly TimeRange[]) => Promise<unknown>
+  /** Makes a record of stored buckets durable; `unkept`: of which more buckets lack a state of values. */
+  readonly record: (ranges: readonly TimeRange[], unkept?: readonly TimeRange[]) => Promise<unknown>
 }
 
 /** Whether buckets have changed. If not, the caller computes them. */
@@ -105,7 +111,8 @@ export async function mergeLateRows(
   const untouched = unite(clean, intersect(ranges, complement(touched)))
   await record(unite(clean, intersect(ranges, complement(joined(touched, unlistedMax)))))
   const isMerged = changes === null || (await isReplaced(late, byId(view.version.schema.id), changes.replaced))
-  await record(isMerged ? unite(untouched, changed) : untouched)
+  const unkept = normalise(changes?.unkept.map((start) => grid.whole({ lo: start, hi: start })) ?? [])
+  await record(isMerged ? unite(untouched, changed) : untouched, unkept)
   return true
 }
 

@@ -4,13 +4,16 @@
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'
 import {
+  type BucketRange,
   type LiveSchema,
   type MaterializedSchema,
+  overlaps,
   type RefreshStrategy,
   sealedRanges,
+  unkeptRanges,
 } from '../storage/schema/materialized.js'
 import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
-import { allOfTime } from '../types/interval.js'
+import { allOfTime, intersect } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
 import type { Value } from '../types/value.js'
 import { lateParts } from './view-ranges.js'
@@ -96,12 +99,16 @@ function sealedText(viewId: number, { schema }: TableVersion): Value {
 /** None are left out of a view without sealed buckets, as after TRUNCATE of the table. */
 function omittedSealed(view: TableSchema, base: TableVersion, adds: boolean): bigint {
   if (sealedRanges(base.schema, view.id).length === 0) return 0n
-  return BigInt(view.stored?.omitted ?? 0) + attachedRows(view.id, base) + (adds ? 0n : lateRows(view, base))
+  const closed = adds ? unkeptRanges(view.stored) : [allOfTime]
+  return BigInt(view.stored?.omitted ?? 0) + attachedRows(view.id, base) + lateRows(view, base, closed)
 }
 
-/** Rows of parts that may be in sealed buckets, and that no refresh has looked at since they came. */
-function lateRows(view: TableSchema, base: TableVersion): bigint {
-  return lateParts({ view, base }).reduce((sum, { rows }) => sum + BigInt(rows), 0n)
+/** Rows of parts that may be in sealed buckets of these ranges, and that no refresh has looked at since they came. */
+function lateRows(view: TableSchema, base: TableVersion, ranges: readonly BucketRange[]): bigint {
+  const closed = intersect(ranges, sealedRanges(base.schema, view.id))
+  return lateParts({ view, base })
+    .filter((part) => closed.some((range) => overlaps(range, part)))
+    .reduce((sum, { rows }) => sum + BigInt(rows), 0n)
 }
 
 /** Rows of partitions that were detached when the buckets were sealed. */

@@ -21,11 +21,17 @@ import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { baseTableOf, bucketsOf, isStorable } from '../sql/scope/stored-view.js'
 import { addsLateRows } from '../sql/statements/materialized.js'
 import { bindContext } from '../sql/statements/new-context.js'
-import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import {
+  keptRange,
+  type MaterializedSchema,
+  type StoredBuckets,
+  sealedRanges,
+  unkeptRanges,
+} from '../storage/schema/materialized.js'
 import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
-import { isReplaced, type LateOperations, mergeLateRows, nullAt, rowsWithin } from './late-rows.js'
+import { isReplaced, joined, type LateOperations, mergeLateRows, nullAt, rowsWithin } from './late-rows.js'
 import { keptMarks, listedMarks } from './live-grid.js'
 import { type MarkOperations, newMarks, storable } from './live-marks.js'
 import {
@@ -48,6 +54,8 @@ import {
 const rangesMax = 64
 /** Stored ranges that a schema lists; buckets of further ranges are computed by readers. */
 const listedMax = 1000
+/** Ranges of buckets without a state of values that a schema lists. */
+const unkeptMax = 250
 
 /** What a refresh needs of the engine. */
 export interface RefreshOperations extends LateOperations, MarkOperations {
@@ -82,7 +90,10 @@ export async function refreshView(operations: RefreshOperations, request: Refres
     if (seen === undefined) return false
     const { inputs, grid, base } = seen
     const { within: requested, signal } = request
-    const record = recorder(operations, seen)
+    const noted = unkeptRanges(seen.view.version.schema.stored)
+    const makeRecord = recorder(operations, seen)
+    const record: Parameters<typeof mergeLateRows>[2]['record'] = (ranges, more = []) =>
+      makeRecord(ranges, { unkept: unite(noted, more) })
     const isMerged = !request.again && grid.live === undefined
     if (isMerged && (await mergeLateRows(operations, seen, { within: requested, signal, record }))) return true
     const clean = cleanRanges(inputs, grid)
@@ -142,11 +153,38 @@ export async function storeRanges(
   const marks = keptMarks(schema.stored, unite(complement(clean), ranges))
   const listed = schema.stored?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? []
   const record = recorder(operations, seen)
-  if (intersect(listed, ranges).length > 0) await record(left, marks)
+  const noted = unkeptRanges(schema.stored)
+  if (intersect(listed, ranges).length > 0) await record(left, { marks, unkept: noted })
   await replaceRows(operations, signal, seen, ranges)
   const added = grid.live?.isMarked === true ? await newMarks(operations, signal, seen, ranges, marks) : []
-  await record(unite(left, intersect(ranges, complement(marked))), [...marks, ...added])
+  const unkept = unite(intersect(noted, complement(ranges)), await unkeptIn(operations, signal, seen, ranges))
+  await record(unite(left, intersect(ranges, complement(marked))), { marks: [...marks, ...added], unkept })
   return true
+}
+
+/** The buckets in these ranges, which were stored just now, of which a state of values is not kept. */
+async function unkeptIn(
+  { late, byId, holdSnapshot }: RefreshOperations,
+  signal: StopSignal | null,
+  { view, grid }: SeenView,
+  ranges: readonly TimeRange[],
+): Promise<TimeRange[]> {
+  const { id: viewId, materialized } = view.version.schema
+  const version = byId(viewId)
+  if (materialized?.stateRule !== 4 || version === undefined) return []
+  const snapshot = holdSnapshot()
+  try {
+    const session = { ...internalSession('system'), snapshot, refreshes: { viewId, ranges } }
+    const starts = await late.unkept(version, session, signal)
+    return normalise(starts.map((start) => grid.whole({ lo: start, hi: start })))
+  } finally {
+    snapshot.release()
+  }
+}
+
+interface RecordedExtras {
+  readonly marks?: ReturnType<typeof keptMarks>
+  readonly unkept: readonly TimeRange[]
 }
 
 /** Makes lists of the buckets that are stored and right for the snapshot durable, one after the other. */
@@ -157,7 +195,7 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels, g
   const { expired, addedTo, omitted: noted } = schema.stored ?? {}
   // TRUNCATE of the table removes the seals.
   const omitted = sealedRanges(base.version.schema, schema.id).length === 0 ? undefined : noted
-  return (stored: readonly TimeRange[], marks: ReturnType<typeof keptMarks> = []): Promise<unknown> =>
+  return (stored: readonly TimeRange[], { marks = [], unkept }: RecordedExtras): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },
       ...(operations.durable ? {} : { process: thisProcess }),
@@ -168,9 +206,15 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels, g
       ...(expired === undefined ? {} : { expired }),
       ...(addedTo === undefined ? {} : { addedTo }),
       ...(omitted === undefined ? {} : { omitted }),
+      ...(unkept.length === 0 ? {} : { unkept: listedUnkept(unkept) }),
       ...(grid.live?.isMarked === true ? { marks: listedMarks(marks) } : {}),
       ...(inputs.between.length === 0 ? {} : { between: notedBetween(inputs.between, base.version.schema) }),
     })
+}
+
+/** How a record lists such ranges. Near ones are joined, if they are many. */
+export function listedUnkept(ranges: readonly TimeRange[]): NonNullable<StoredBuckets['unkept']> {
+  return joined(ranges, unkeptMax).map(({ lo, hi }) => [`${lo}`, `${hi}`])
 }
 
 /** Throws SqlError if the view has become invalid. */

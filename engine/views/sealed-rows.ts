@@ -10,20 +10,20 @@
 //      no longer has the parts: the next refresh tries again.
 //
 // Rows are left out, and counted (StoredBuckets.omitted), if the aggregates of the view do not combine, if the base has
-// DEDUP keys, whose rows may replace others, or if the late rows alone have no result (a sum that is out of range). They
-// wait while the view has other states than its query, or while a detached partition has such rows.
+// DEDUP keys, whose rows may replace others, if the late rows alone have no result (a sum that is out of range), or if
+// the view has too many values of the bucket to keep them (StoredBuckets.unkept). They wait while the view has other states than its query, or while a detached partition has such rows.
 
 import type { ReadSnapshot } from '../api/session.js'
 import { internalSession } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'
 import { ResourceError, SqlError } from '../base/errors.js'
 import type { TimeRange } from '../sql/plan/plan.js'
-import { isLate, lateBounds, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import { isLate, lateBounds, type StoredBuckets, sealedRanges, unkeptRanges } from '../storage/schema/materialized.js'
 import { extentOf, type PartDescriptor } from '../storage/schema/schema.js'
 import { quoteIdent } from '../types/identifier.js'
-import { intersect, normalise } from '../types/interval.js'
+import { complement, intersect, normalise, unite } from '../types/interval.js'
 import { isReplaced, joined, type LateSession, onlyAdded } from './late-rows.js'
-import { addsLate, condition, type RefreshOperations, seenBy } from './refresh-view.js'
+import { addsLate, condition, listedUnkept, type RefreshOperations, seenBy } from './refresh-view.js'
 import { lateParts, type SeenView } from './view-ranges.js'
 
 /** Additions of one refresh. */
@@ -132,14 +132,17 @@ async function added(
 ): Promise<boolean | null> {
   const { seen, parts } = late
   const view = seen.view.version
+  const [ranges, unkept] = [rangesOf(seen, parts), unkeptRanges(late.stored)]
   const session: LateSession = {
     ...internalSession('system'),
-    refreshes: { viewId: view.schema.id, ranges: rangesOf(seen, parts), added: true, sealed: true },
+    refreshes: { viewId: view.schema.id, ranges: intersect(ranges, complement(unkept)), added: true, sealed: true },
     snapshot: onlyAdded(seen, parts),
   }
   const changes = await operations.late.changes(view, session, signal)
   if (changes === null) return null
-  const stored = recordOf(operations, late, 0)
+  const left = await rowsIn(operations, late, intersect(ranges, unkept), signal)
+  const more = normalise(changes.unkept.map((start) => seen.grid.whole({ lo: start, hi: start })))
+  const stored = recordOf(operations, late, left, more)
   // The conditions of the view's query leave out all rows.
   if (changes.replaced.input.rows === 0) return isRecorded(operations, view.schema.id, stored)
   const addition = { baseId: seen.base.version.schema.id, parts: parts.map(({ id }) => id), stored }
@@ -155,28 +158,41 @@ function recordOf(
   { nowMicros }: RefreshOperations,
   { stored, parts }: Pick<LateView, 'stored' | 'parts'>,
   omittedRows: number,
+  moreUnkept: readonly TimeRange[] = [],
 ): StoredBuckets {
+  const unkept = unite(unkeptRanges(stored), moreUnkept)
   const addedTo = Math.max(...parts.map(({ maxTxn }) => maxTxn))
   const omits = (stored.omitted ?? 0) + omittedRows
   return {
     ...{ ...stored, changes: stored.changes + 1, finishMicros: nowMicros(), addedTo },
     ...(omits === 0 ? {} : { omitted: omits }),
+    ...(unkept.length === 0 ? {} : { unkept: listedUnkept(unkept) }),
   }
 }
 
-/** Counts the rows. */
-async function omitted(
+type LateParts = LateView<Pick<SeenView, 'snapshot' | 'view' | 'base'>>
+
+/** Counts all rows as left out. */
+async function omitted(operations: RefreshOperations, late: LateParts, signal: StopSignal | null): Promise<boolean> {
+  const { base, view } = late.seen
+  const { id } = view.version.schema
+  const rows = await rowsIn(operations, late, sealedRanges(base.version.schema, id), signal)
+  return isRecorded(operations, id, recordOf(operations, late, rows))
+}
+
+/** The number of late rows in these ranges. */
+async function rowsIn(
   operations: RefreshOperations,
-  late: LateView<Pick<SeenView, 'snapshot' | 'view' | 'base'>>,
+  { seen, parts }: LateParts,
+  ranges: readonly TimeRange[],
   signal: StopSignal | null,
-): Promise<boolean> {
-  const { seen, parts } = late
+): Promise<number> {
+  if (ranges.length === 0) return 0
   const { schema } = seen.base.version
-  const { id } = seen.view.version.schema
   const session = { ...internalSession('system'), snapshot: onlyAdded(seen, parts) }
-  const sql = `select count() from ${quoteIdent(schema.name)}${condition(schema, sealedRanges(schema, id))}`
+  const sql = `select count() from ${quoteIdent(schema.name)}${condition(schema, ranges)}`
   const [[count] = []] = await operations.rows(sql, session, signal)
-  return isRecorded(operations, id, recordOf(operations, late, Number(count ?? 0)))
+  return Number(count ?? 0)
 }
 
 /** Without the parts of the newer half of transactions; none if all are of one transaction. */

@@ -24,6 +24,7 @@ import {
   type MaterializedSchema,
   type StoredBuckets,
   sealedRanges,
+  unkeptRanges,
 } from '../storage/schema/materialized.js'
 import { changedParts } from '../storage/schema/merged-parts.js'
 import type {
@@ -134,7 +135,8 @@ export function sidesOf(
   const kept = [keptRange(inputs.view)]
   const clean = cleanRanges(inputs, grid, memory)
   const sealed = sealedRanges(inputs.base.schema, inputs.view.id)
-  const late = combines ? intersect(intersect(sealed, kept), lateRanges(inputs, grid, memory)) : []
+  const adding = intersect(sealed, complement(unkeptRanges(inputs.view.stored)))
+  const late = combines ? intersect(intersect(adding, kept), lateRanges(inputs, grid, memory)) : []
   const all = unite(clean, sealed)
   const computed = intersect(complement(all), kept)
   const stored = intersect(intersect(all, kept), complement(late))
@@ -171,16 +173,17 @@ export function storedAlone(view: TableSchema, base: TableSchema | undefined): r
   return intersect(unite(ofThisProcess(view), base === undefined ? [] : sealedRanges(base, view.id)), [keptRange(view)])
 }
 
-/** The same for a query of the base that reads these ranges of its rows. */
+/** The same for a query of the base that reads these ranges of its rows. `isOfValues`: it needs states of values. */
 export function sidesOfRows(
   inputs: ViewInputs,
   grid: BucketGrid,
   memory: readonly TimeRange[],
-  rows: readonly TimeRange[],
+  { rows, isOfValues }: { readonly rows: readonly TimeRange[]; readonly isOfValues: boolean },
 ): ViewSides {
   const left = [
     ...complement(rows).map((range) => wholeWithin(grid, range)),
     ...sealedRanges(inputs.base.schema, inputs.view.id),
+    ...(isOfValues ? unkeptRanges(inputs.view.stored) : []),
   ]
   const stored = intersect(
     cleanRanges(inputs, grid, memory),

@@ -38,7 +38,7 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
   const rangesOf = (side: ViewSide): readonly TimeRange[] => {
     if (side.side === 'alone') return aloneOf(side, snapshots)
     const rows = side.rows?.map(({ lo, hi }) => `${lo}-${hi}`) ?? null
-    const key = JSON.stringify([side.view, side.base, rows, side.late])
+    const key = JSON.stringify([side.view, side.base, rows, side.late, side.unkept])
     const sides = known.get(key) ?? bothSides(side, snapshots, memory)
     known.set(key, sides)
     const late = side.late === undefined ? undefined : lateSnapshot(side, snapshots)
@@ -88,7 +88,7 @@ function aloneOf({ view, base }: ViewSide, snapshots: readonly TableSnapshot[]):
 }
 
 function bothSides(
-  { view, base, buckets, rows, late }: ViewSide,
+  { view, base, buckets, rows, late, unkept }: ViewSide,
   snapshots: readonly TableSnapshot[],
   memory: SharedMemory,
 ): ViewSides {
@@ -98,6 +98,7 @@ function bothSides(
   if (over === undefined || inputs === undefined)
     return { ...{ stored: [], late: [] }, computed: [allOfTime], input: [allOfTime] }
   const grid = viewGrid(inputs.view, buckets, over.version.schema)
-  if (rows !== undefined) return sidesOfRows(inputs, grid, memtableRanges(over, memory), rows)
+  if (rows !== undefined)
+    return sidesOfRows(inputs, grid, memtableRanges(over, memory), { rows, isOfValues: unkept === true })
   return sidesOf(inputs, grid, memtableRanges(over, memory), late !== undefined)
 }

@@ -7,10 +7,12 @@
 // dictionary only once (dictionary-arguments.ts).
 
 import { assert } from '../../base/assert.js'
+import { stateBytesMax } from '../../sql/functions/aggregates/value-states.js'
 import type { AggregateFunction, CallSite, ColumnAccumulator } from '../../sql/functions/function-types.js'
 import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
 import type { AggregateCall, Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
+import { encodeNumbers } from '../../types/value-states.js'
 import type { ExecContext } from '../batch/context.js'
 import { type ValueReader, valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
@@ -21,6 +23,12 @@ import { NumberCollector } from './collecting-accumulators.js'
 import { OncePerDictionaryEntry, underlyingSymbols } from './dictionary-arguments.js'
 import { DistinctAccumulator } from './distinct-accumulator.js'
 import { ExtremeAccumulator, RowCountAccumulator, SumAccumulator } from './number-accumulators.js'
+import {
+  DistinctValuesAccumulator,
+  MergedNumbersAccumulator,
+  MergedValuesAccumulator,
+  SortedNumbersAccumulator,
+} from './state-accumulators.js'
 import { StringExtremeAccumulator, SymbolExtremeAccumulator } from './string-extremes.js'
 
 type Kind = ColumnAccumulator['kind']
@@ -56,6 +64,16 @@ const accumulators: { readonly [K in Kind]: Create<K> } = {
     args.length > 1 && typeof share !== 'number'
       ? undefined
       : new NumberCollector(context, 1, (numbers) => value(numbers, Number(share ?? 0))),
+  'distinct-values': (context, _, { args: [argument], constants }) =>
+    argument && new DistinctValuesAccumulator(context, argument.type, stateBytesMax(constants[1])),
+  'merged-values': (context, { result }, { call, constants }) =>
+    new MergedValuesAccumulator(context, call.position, result === 'count' ? null : stateBytesMax(constants[1])),
+  'sorted-numbers': (context, _, { constants: [, bytesMax] }) =>
+    new SortedNumbersAccumulator(context, stateBytesMax(bytesMax)),
+  'merged-numbers': (context, { value }, { constants: [, second] }) =>
+    new MergedNumbersAccumulator(context, (numbers) =>
+      value === null ? encodeNumbers(numbers, stateBytesMax(second)) : value(numbers, Number(second)),
+    ),
   points: (context, { value }) => new NumberCollector(context, 2, value),
 }
 

@@ -4,7 +4,6 @@
 
 import { ResourceError } from '../../base/errors.js'
 import { collectedNumbersMax } from '../../base/limits.js'
-import type { CollectedPoints } from '../../sql/functions/function-types.js'
 import { storageOf } from '../../types/column-types.js'
 import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
@@ -22,10 +21,12 @@ interface Placed {
   readonly ends: Uint32Array
 }
 
+type CollectedValue = (numbers: Float64Array, times: Int32Array) => Value
+
 export class NumberCollector implements Accumulator {
   readonly reads: 1 | 2
   readonly #memory: ExecContext['memory']
-  readonly #value: CollectedPoints
+  readonly #value: CollectedValue
   #numbers = new Float64Array(0)
   #times = new Int32Array(0)
   /** The group of each number; empty while all are in group 0. */
@@ -35,7 +36,7 @@ export class NumberCollector implements Accumulator {
   #placed: Placed | null = null
 
   /** `reads`: 1 for numbers of 32 or 64 bits; 2 for numbers with times of 64 bits. */
-  constructor({ memory }: ExecContext, reads: 1 | 2, value: CollectedPoints) {
+  constructor({ memory }: ExecContext, reads: 1 | 2, value: CollectedValue) {
     this.reads = reads
     this.#memory = memory
     this.#value = value

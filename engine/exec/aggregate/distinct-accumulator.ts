@@ -8,7 +8,7 @@
 // The planner turns count_distinct() into a nested aggregation where possible (sql/plan/separate-aggregates.ts). This
 // accumulator serves the other cases: SAMPLE BY, which resets it after each time bucket, and inputs that can be read
 // only once, while the nested aggregation would read them twice. Values keep their ids from one bucket to the next,
-// unless there are many.
+// unless there are many. The accumulators of states (state-accumulators.ts) are told of each value that is new in its group.
 
 import { assert, nonNull } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'
@@ -72,6 +72,9 @@ function scratchOf({ arena }: ExecContext): BatchScratch {
   return known
 }
 
+/** Called for the first row of a group with each value, of the vector that is being added. */
+export type SeenValue = (group: number, row: number) => void
+
 export class DistinctAccumulator implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
@@ -83,10 +86,12 @@ export class DistinctAccumulator implements Accumulator {
   #base = 0
   #counts: number[] = []
   readonly #scratch: BatchScratch
+  readonly #seen: SeenValue | undefined
 
-  constructor(context: ExecContext) {
+  constructor(context: ExecContext, seen?: SeenValue) {
     this.#context = context
     this.#scratch = scratchOf(context)
+    this.#seen = seen
   }
 
   add([vector]: readonly [Vector], rows: number, ids: number): void {
@@ -139,7 +144,9 @@ export class DistinctAccumulator implements Accumulator {
       const mark = marks + u32[first + row]!
       if (u32[mark] === this.#round) continue
       u32[mark] = this.#round
-      if (!isNull(row)) count++
+      if (isNull(row)) continue
+      count++
+      this.#seen?.(0, row)
     }
     this.#counts[0] = count
   }
@@ -180,7 +187,9 @@ export class DistinctAccumulator implements Accumulator {
       const group = u32[(groups >>> 2) + row]! - this.#base
       // Counts a group of NULLs as 0 rather than not at all, because reset() derives the next base from the number of
       // groups.
-      this.#counts[group] = (this.#counts[group] ?? 0) + (isNull(row) ? 0 : 1)
+      const isValue = !isNull(row)
+      this.#counts[group] = (this.#counts[group] ?? 0) + (isValue ? 1 : 0)
+      if (isValue) this.#seen?.(group, row)
     }
   }
 

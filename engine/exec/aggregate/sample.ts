@@ -24,6 +24,10 @@ import { type BucketRange, type Buckets, createBuckets, type SamplePlan, unitOf 
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 
+/** Rows that wait until they are returned together. */
+const waitingRows = 4096
+const stateRows = 256
+
 /** `dense`: the input is the rows of one table, so each symbol column has one dictionary. */
 export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {
   const sampler = new Sampler(context, plan, dense)
@@ -31,8 +35,10 @@ export function sampleOperator(context: ExecContext, input: Operator, plan: Samp
   let filled: Iterator<readonly Value[]> | null = null
   let done = false
   const filling = plan.fills.some(({ kind }) => kind !== 'none')
+  // States of values may have 64 KiB each.
+  const rowsMax = plan.columns.some(({ type }) => type.name === 'BINARY') ? stateRows : waitingRows
   const takeRows = (_from: number, count: number): (readonly Value[])[] => {
-    if (filled === null) return rows.splice(0, count)
+    if (filled === null) return rows.splice(0, rowsMax === stateRows ? Math.min(count, rowsMax) : count)
     const taken: (readonly Value[])[] = []
     for (let next = filled.next(); !next.done; next = filled.next()) {
       taken.push(next.value)
@@ -42,7 +48,7 @@ export function sampleOperator(context: ExecContext, input: Operator, plan: Samp
   }
   const output = valuesOperator(context, plan.columns, takeRows)
   const pull = (): Pull => {
-    if (done || rows.length >= 4096) return output.pull()
+    if (done || rows.length >= rowsMax) return output.pull()
     const batch = input.pull()
     if (batch === 'waiting' || batch === 'working') return batch
     if (batch !== null) sampler.add(batch)

@@ -149,7 +149,7 @@ export type CollectedNumbers = (numbers: Float64Array, share: number) => number 
  * The result over all numbers of a group and their timestamps, in row order. A timestamp is 64 bits as two words, the
  * lower one first.
  */
-export type CollectedPoints = (numbers: Float64Array, times: Int32Array) => number | null
+type CollectedPoints = (numbers: Float64Array, times: Int32Array) => number | null
 
 export type Extreme = 'min' | 'max'
 
@@ -181,6 +181,14 @@ export type ColumnAccumulator =
   | ({ readonly kind: 'doubles' } & DoublesState)
   /** All numbers of a group at once. A second argument must be constant. */
   | { readonly kind: 'numbers'; readonly value: CollectedNumbers }
+  /** The state of the distinct values, of at most as many bytes as a constant second argument says. */
+  | { readonly kind: 'distinct-values' }
+  /** The number of distinct values in such states, or the state of all of them, as above. */
+  | { readonly kind: 'merged-values'; readonly result: 'count' | 'values' }
+  /** The state of all numbers, of at most as many bytes as a constant second argument says. */
+  | { readonly kind: 'sorted-numbers' }
+  /** The result over all numbers in such states; null: the state of all of them, as above. */
+  | { readonly kind: 'merged-numbers'; readonly value: CollectedNumbers | null }
   /** All numbers of a group and their timestamps at once. */
   | { readonly kind: 'points'; readonly value: CollectedPoints }
 

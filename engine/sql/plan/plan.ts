@@ -134,6 +134,8 @@ export interface ViewSide {
    * a range cuts, are computed, too.
    */
   readonly rows?: readonly TimeRange[]
+  /** Buckets of which the view does not keep states of values (StoredBuckets.unkept) are computed, too. */
+  readonly unkept?: true
 }
 
 export interface ViewBuckets {

@@ -2,7 +2,10 @@
 // query's group keys and aggregates, and tells how the aggregates of several of the view's time buckets combine to one
 // result. Expressions match only if they are certainly equal.
 
-import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { viewStateBytesMax } from '../../base/limits.js'
+import { dataType, sameType } from '../../types/column-types.js'
+import { formOf } from '../../types/value-states.js'
+import { roomySum } from '../functions/aggregates/aggregates.js'
 import { isOfMoments } from '../functions/aggregates/finished-moments.js'
 import { castTo, constantOf, expressionKey } from '../typing/types.js'
 import type { AggregateCall, Expression, Plan } from './plan.js'
@@ -49,7 +52,8 @@ export function keyPlace({ sample, placeOf }: SampleColumns, key: Expression): n
 
 /** An aggregate of the query as aggregates of the view's columns; a quotient has two. */
 export type Combined =
-  | { readonly kind: 'one'; readonly call: AggregateCall }
+  /** `isOfValues`: of states that a view does not keep if they are large. */
+  | { readonly kind: 'one'; readonly call: AggregateCall; readonly isOfValues?: true }
   | { readonly kind: 'quotient'; readonly total: AggregateCall; readonly count: AggregateCall }
 
 interface CombineOptions {
@@ -69,6 +73,26 @@ export const ordinal: ReadonlySet<string> = new Set([
   'TIMESTAMP_NS',
   'DATE',
 ])
+/** The same for any type. */
+const extremal: ReadonlySet<string> = new Set([...ordinal, 'DECIMAL', 'STRING', 'VARCHAR', 'BOOLEAN', 'IPv4'])
+const ends: ReadonlySet<string> = new Set([...ordinal, 'DECIMAL', 'STRING', 'VARCHAR', 'SYMBOL'])
+/** Aggregates of aggregates of the same name. */
+const folding: ReadonlySet<string> = new Set(['bool_and', 'every', 'bool_or', 'bit_and', 'bit_or', 'bit_xor'])
+const counting: ReadonlySet<string> = new Set(['regr_count', 'count_if', 'countif'])
+
+/** Of an aggregate whose result for several buckets follows from its results in each: the aggregate of these. */
+export function foldOf({ name, args, type }: Pick<AggregateCall, 'name' | 'args' | 'type'>): string | undefined {
+  if (name === 'count') return type.name === 'LONG' && args.length <= 1 ? 'sum' : undefined
+  if (name === 'sum') return type.name === 'LONG' || type.name === 'DECIMAL' ? 'sum' : undefined
+  if (name === 'min' || name === 'max') return extremal.has(type.name) ? name : undefined
+  if (folding.has(name)) return name
+  return counting.has(name) ? 'sum' : undefined
+}
+
+/** Whether the aggregate is the value of the first or last row, of a type that can be stored with its timestamp. */
+export function isEnd({ name, type }: Pick<AggregateCall, 'name' | 'type'>): boolean {
+  return (name === 'first' || name === 'last') && ends.has(type.name)
+}
 
 export function combined(
   view: SampleColumns,
@@ -76,31 +100,14 @@ export function combined(
   { exact, ordered }: CombineOptions,
 ): Combined | undefined {
   if (orderBy !== undefined || fill !== undefined) return undefined
-  const over = (combining: string, from: string, of: DataType): AggregateCall | undefined => {
-    const column = aggregatePlace(view, { name: from, args, type: of, position })
+  const call = { name, args, type, position }
+  const fold = foldOf(call) ?? (isEnd(call) && ordered ? name : undefined)
+  if (fold !== undefined) {
+    const column = aggregatePlace(view, call)
     if (column < 0) return undefined
-    return { name: combining, args: [{ kind: 'column', index: column, type: of, position }], type: of, position }
+    return { kind: 'one', call: { ...call, name: fold, args: [{ kind: 'column', index: column, type, position }] } }
   }
-  const one = (call: AggregateCall | undefined): Combined | undefined =>
-    call === undefined ? undefined : { kind: 'one', call }
-  const isDecimal = type.name === 'DECIMAL'
-  switch (name) {
-    case 'count':
-      return type.name === 'LONG' && args.length <= 1 ? one(over('sum', 'count', type)) : undefined
-    case 'sum':
-      if (type.name === 'LONG' || isDecimal) return one(over('sum', 'sum', type))
-      return exact ? undefined : ofStates(view, { name, args, type, position })
-    case 'min':
-    case 'max':
-      return ordinal.has(type.name) || isDecimal ? one(over(name, name, type)) : undefined
-    case 'first':
-    case 'last':
-      return ordered && ordinal.has(type.name) ? one(over(name, name, type)) : undefined
-    case 'regr_count':
-      return one(over('sum', name, type))
-    default:
-      return exact && !isExactMean(name, args) ? undefined : ofStates(view, { name, args, type, position })
-  }
+  return exact && !isExact(call) ? undefined : ofStates(view, call)
 }
 
 /** The aggregate over the states of the view's buckets. */
@@ -115,7 +122,9 @@ function ofStates(view: SampleColumns, call: AggregateCall): Combined | undefine
     }),
   )
   const [first, second] = columns
-  if (states.kind === 'exact mean') return { kind: 'one', call: { name: 'merged_mean', args: columns, type, position } }
+  if (states.kind === 'values') return ofValues(call, columns)
+  if (states.kind === 'exact mean' || states.kind === 'decimal mean')
+    return { kind: 'one', call: { name: 'merged_mean', args: columns, type, position } }
   if (states.kind !== 'moments' && first !== undefined && second !== undefined) {
     // A sum that is not finite is stored as NULL, like the sum of no values: the count tells which it is.
     const total: AggregateCall = { name: 'merged_sum', args: [castTo(second, double), first], type, position }
@@ -149,6 +158,16 @@ export function isSameCall(one: AggregateCall, other: AggregateCall): boolean {
 const double = dataType('DOUBLE')
 const averaged: ReadonlySet<string> = new Set(['SHORT', 'INT', 'DOUBLE'])
 
+/** Whether the result does not depend on the order in which floating-point numbers are added. */
+function isExact({ name, args }: AggregateCall): boolean {
+  return isExactMean(name, args) || isDecimalMean(name, args) || valuesNames.has(name)
+}
+
+/** The sum of up to 38 digits is in range of DECIMAL for any number of rows that there can be. */
+function isDecimalMean(name: string, [value]: AggregateCall['args']): boolean {
+  return name === 'avg' && value?.type.name === 'DECIMAL' && value.type.a <= 38
+}
+
 /** The mean of LONG divides the exact sum, which neither LONG nor DOUBLE can hold. */
 function isExactMean(name: string, args: AggregateCall['args']): boolean {
   return name === 'avg' && args.length === 1 && args[0]?.type.name === 'LONG'
@@ -161,15 +180,25 @@ function half(operator: '/' | '%', value: Expression): Expression {
 }
 
 export interface AggregateStates {
-  readonly kind: 'sum' | 'mean' | 'exact mean' | 'moments'
+  readonly kind: 'sum' | 'mean' | 'exact mean' | 'decimal mean' | 'moments' | 'values'
   /** Aggregates of a bucket. */
   readonly calls: readonly AggregateCall[]
 }
 
 /** The aggregates of each bucket from which the call can be computed over several; undefined if there are none. */
-export function statesOf({ name, args, type, position }: AggregateCall): AggregateStates | undefined {
+export function statesOf(call: AggregateCall): AggregateStates | undefined {
+  const { name, args, type, position } = call
   const [first, second] = args
-  if (first === undefined || type.name !== 'DOUBLE' || args.length > 2) return undefined
+  if (valuesNames.has(name)) {
+    const values = valuesState(call)
+    return values === undefined ? undefined : { kind: 'values', calls: [values] }
+  }
+  if (first === undefined || args.length > 2) return undefined
+  if (isDecimalMean(name, args)) {
+    const total = { name: 'sum', args: [first], type: roomySum(first.type), position }
+    return { kind: 'decimal mean', calls: [total, { ...total, name: 'count', type: dataType('LONG') }] }
+  }
+  if (type.name !== 'DOUBLE') return undefined
   const state = (of: string, ...over: Expression[]): AggregateCall => ({ name: of, args: over, type: double, position })
   const count = (of: string, ...over: Expression[]): AggregateCall => ({
     ...{ name: of, args: over, type: dataType('LONG'), position },
@@ -192,6 +221,51 @@ export function statesOf({ name, args, type, position }: AggregateCall): Aggrega
     }
   const both = ['regr_avgy', 'regr_avgx', 'regr_syy', 'regr_sxx', 'regr_sxy'].map((of) => state(of, first, second))
   return { kind: 'moments', calls: [count('regr_count', first, second), ...both] }
+}
+
+// Sets of values ----------------------------------------------------------------------------------------------------
+
+const distinctCounts: ReadonlySet<string> = new Set(['count_distinct', 'approx_count_distinct'])
+
+/** All of them are exact. Where the share is a second argument, it is undefined here. */
+const percentiles: ReadonlyMap<string, readonly [merged: string, share: number | undefined]> = new Map([
+  ['percentile_disc', ['merged_percentile_disc', undefined]],
+  ['percentile_cont', ['merged_percentile_cont', undefined]],
+  ['approx_percentile', ['merged_percentile_disc', undefined]],
+  ['approx_median', ['merged_percentile_disc', 0.5]],
+  ['median', ['merged_percentile_cont', 0.5]],
+])
+const valuesNames: ReadonlySet<string> = new Set([...distinctCounts, ...percentiles.keys()])
+const binary = dataType('BINARY')
+
+/** The aggregate with the distinct values of a bucket, or with its numbers; NULL in the view if they are many. */
+function valuesState({ name, args: [value], position }: AggregateCall): AggregateCall | undefined {
+  const isDistinct = distinctCounts.has(name)
+  if (value === undefined || (isDistinct && formOf(value.type) === undefined)) return undefined
+  const limit = constantOf(viewStateBytesMax, dataType('INT'), position)
+  return { name: isDistinct ? 'distinct_values' : 'sorted_numbers', args: [value, limit], type: binary, position }
+}
+
+function ofValues({ name, args, type, position }: AggregateCall, states: readonly Expression[]): Combined {
+  const [merged, share] = percentiles.get(name) ?? []
+  const shares = share === undefined ? args.slice(1, 2) : [constantOf(share, double, position)]
+  const call =
+    merged === undefined
+      ? { name: 'merged_count_distinct', args: states, type, position }
+      : { name: merged, args: [...states, ...shares], type, position }
+  return { kind: 'one', isOfValues: true, call }
+}
+
+/** Whether the call is the state of another aggregate, as a view keeps it. */
+export function isValuesState({ name, type, args: [, limit] }: AggregateCall): boolean {
+  const isState = name === 'distinct_values' || name === 'sorted_numbers'
+  return isState && type.name === 'BINARY' && limit?.kind === 'constant' && limit.value === viewStateBytesMax
+}
+
+/** The state of the rows of several groups, from a column with the state of each. */
+export function mergedState({ name, args, type, position }: AggregateCall, column: number): AggregateCall {
+  const state: Expression = { kind: 'column', index: column, type, position }
+  return { name: `merged_${name}`, args: [state, ...args.slice(1)], type, position }
 }
 
 const widened: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT'])

@@ -9,9 +9,11 @@
 //                  which the states do not contain.
 //   min, max       The result is missing on one side. It may be infinite there, which is stored as NULL.
 //   any aggregate  Several stored rows belong to the group.
+//   distinct,      The view does not keep the values of the stored rows, since they are many. Where it does not keep those
+//   percentiles    of the result, the action says so.
 //
 // A sealed bucket cannot be computed again. There, an infinite minimum or maximum counts as none, and of rows with equal
-// timestamps the added one is the later one. lateRead() combines the rows for a query; the stored rows of groups
+// timestamps the added one is the later one. Buckets without the values of stored rows are not read. lateRead() combines the rows for a query; the stored rows of groups
 // without added rows stay as they are.
 //
 // If the query reads another view, late rows may belong to a bucket of that view which is already part of the stored
@@ -23,8 +25,17 @@ import { nullOf } from '../../types/convert.js'
 import { castTo, constantOf, expressionKey } from '../typing/types.js'
 import { remapColumns } from '../typing/walk-expression.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
-import { aggregatePlace, type Combined, combined, type SampleColumns, sampleColumns, statesOf } from './view-columns.js'
-import { timeOf } from './view-states.js'
+import {
+  aggregatePlace,
+  type Combined,
+  combined,
+  isValuesState,
+  mergedState,
+  type SampleColumns,
+  sampleColumns,
+  statesOf,
+} from './view-columns.js'
+import { timeOf, withWholeStates } from './view-states.js'
 import { inputsOf } from './walk-plan.js'
 
 interface LateOptions {
@@ -39,8 +50,11 @@ interface LateOptions {
   readonly call: (name: string, args: readonly Expression[]) => Expression
 }
 
-/** What is to be done with a group of added rows, in the first column of the plan. */
-export const lateActions = { insert: 1, update: 2, compute: 3 } as const
+/**
+ * What is to be done with a group of added rows, in the first column of the plan. `unkept`: insert or update, and a state
+ * of values of the result is not kept.
+ */
+export const lateActions = { insert: 1, update: 2, compute: 3, unkept: 4 } as const
 
 const long = dataType('LONG')
 const int = dataType('INT')
@@ -55,10 +69,11 @@ export function lateRows(options: LateOptions): Plan | undefined {
   const { added, isSealed, call } = options
   const groups = groupsOf(options)
   if (groups === undefined) return undefined
-  const { input, place, late, count, ties, missing } = groups
+  const { input, place, late, count, ties, missing, lacking, unkept } = groups
   const predicate = call('=', [late, constantOf(1, int, 0)])
   const found: Plan = { kind: 'filter', columns: input.columns, input, predicate }
-  const action = actionOf(place, count, isSealed ? null : [...ties, ...missing], call)
+  const unclear = isSealed ? null : [...ties, ...missing, ...lacking]
+  const action = actionOf({ place, count, unclear, unkept }, call)
   return finished(added, found, groups, [action, place])
 }
 
@@ -85,6 +100,9 @@ interface Groups {
   /** Whether the timestamps of first or last rows are equal, and whether a minimum or maximum may be infinite. */
   readonly ties: readonly Expression[]
   readonly missing: readonly Expression[]
+  /** Whether stored rows lack a state of values, and whether the result does. */
+  readonly lacking: readonly Expression[]
+  readonly unkept: readonly Expression[]
 }
 
 function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups | undefined {
@@ -96,12 +114,15 @@ function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups |
   const merged = sample.aggregates.map((one) => mergedCall(view, one))
   const known = merged.flatMap((one) => one ?? [])
   if (keys.some((place) => place < 0) || known.length < merged.length) return undefined
-  const input = bothRows(stored, added)
+  const input = bothRows(stored, withWholeStates(added))
   const column = (index: number): Expression => columnOf(input.columns, index)
   const viewColumn = (index: number): Expression => column(index + ahead)
   const calls = known.flatMap((one) => (one.kind === 'one' ? [one.call] : [one.total, one.count]))
   const times = [...new Set(sample.aggregates.flatMap((one) => timePlace(view, one) ?? []))]
   const extremes = sample.aggregates.flatMap((one) => extremeOf(view, one) ?? [])
+  const states = sample.aggregates.flatMap((one, at) =>
+    isValuesState(one) ? { at, place: aggregatePlace(view, one) } : [],
+  )
   const ordered = isSealed ? sample.aggregates.flatMap((one, index) => orderedOf(view, one, index) ?? []) : []
   const all = [
     ...calls.map((one) => ({ ...one, args: one.args.map((argument) => remapColumns(argument, (at) => at + ahead)) })),
@@ -111,6 +132,8 @@ function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups |
     ...ordered.flatMap(({ place }) =>
       [0, 1].map((side) => over('max', ofSide(column(1), side, viewColumn(place), call))),
     ),
+    ...states.map(({ place }) => over('count', viewColumn(place), long)),
+    over('count', column(1), long),
   ]
   const groups: Plan = {
     ...{ kind: 'aggregate', input, keys: keys.map(viewColumn), aggregates: all },
@@ -123,6 +146,9 @@ function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups |
   const firstTime = calls.length + 3
   const firstExtreme = firstTime + times.length * 2
   const firstOrdered = firstExtreme + extremes.length * 2
+  const firstState = firstOrdered + ordered.length * 2
+  const rows = result(firstState + states.length)
+  const lacking = states.map((_, index) => call('<', [result(firstState + index), rows]))
   const ties = times.map((_, index) => {
     const first = firstTime + index * 2
     return call('=', [result(first), result(first + 1)])
@@ -135,18 +161,20 @@ function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups |
   const values = valuesOf(known, groups.columns, keys.length, call)
   for (const [index, { at, time, isFirst }] of ordered.entries()) {
     const tie = ties[times.indexOf(time)]
-    const sides = [result(firstOrdered + index * 2), result(firstOrdered + index * 2 + 1)]
     const plain = values[at]
     if (tie === undefined || plain === undefined) continue
     const older = isFirst
       ? call('>', [count, constantOf(0n, long, 0)])
       : call('not', [call('=', [late, constantOf(1, int, 0)])])
-    values[at] = chosen(
-      [tie, chosen([older, castTo(sides[0] ?? plain, plain.type)], castTo(sides[1] ?? plain, plain.type))],
-      plain,
-    )
+    const [before, after] = [0, 1].map((side) => castTo(result(firstOrdered + index * 2 + side), plain.type))
+    values[at] = chosen([tie, chosen([older, before ?? plain], after ?? plain)], plain)
   }
-  return { input: groups, keys: keys.length, values, place, late, count, ties, missing }
+  const unkept = states.flatMap(({ at }) => isNull(values[at], call) ?? [])
+  return { input: groups, keys: keys.length, values, place, late, count, ties, missing, lacking, unkept }
+}
+
+function isNull(state: Expression | undefined, call: LateOptions['call']): Expression | undefined {
+  return state && call('<', [call('length', [state]), constantOf(0n, long, 0)])
 }
 
 /** A first() or last() of the view's query: its index, and the columns with its value and its timestamp. */
@@ -198,21 +226,30 @@ function bothRows(stored: Plan, added: Plan): Extract<Plan, { kind: 'set' }> {
 
 /** Several stored rows of a group cannot be told apart. `unclear`: null in sealed buckets, which have one. */
 function actionOf(
-  place: Expression,
-  count: Expression,
-  unclear: readonly Expression[] | null,
+  {
+    place,
+    count,
+    unclear,
+    unkept,
+  }: Pick<Groups, 'place' | 'count' | 'unkept'> & { readonly unclear: readonly Expression[] | null },
   call: LateOptions['call'],
 ): Expression {
   const number = (value: number): Expression => constantOf(value, int, 0)
+  const anyOf = (conditions: readonly Expression[]): Expression =>
+    conditions.reduce((one, other) => call('or', [one, other]))
   const isNew = call('=', [count, constantOf(0n, long, 0)])
-  const known = { kind: 'call', name: 'case', type: int, position: place.position } as const
-  if (unclear === null) return { ...known, args: [isNew, number(lateActions.insert), number(lateActions.update)] }
   const isOne = call('=', [count, constantOf(1n, long, 0)])
-  const isUnclear = unclear.reduce((one, other) => call('or', [one, other]), call('not', [isOne]))
-  return {
-    ...known,
-    args: [isNew, number(lateActions.insert), isUnclear, number(lateActions.compute), number(lateActions.update)],
-  }
+  const isUnkept = unkept.length === 0 ? undefined : anyOf(unkept)
+  const then = (condition: Expression | undefined, action: number): Expression[] =>
+    condition === undefined ? [] : [condition, number(action)]
+  const args = [
+    ...then(isUnkept && call('and', [isNew, isUnkept]), lateActions.unkept),
+    ...then(isNew, lateActions.insert),
+    ...then(unclear === null ? undefined : anyOf([call('not', [isOne]), ...unclear]), lateActions.compute),
+    ...then(isUnkept, lateActions.unkept),
+    number(lateActions.update),
+  ]
+  return { kind: 'call', name: 'case', type: int, position: place.position, args }
 }
 
 /** The results of the view's aggregates, from columns after the keys. */
@@ -295,6 +332,10 @@ function mayBeInfinite(there: Expression, known: Expression, call: LateOptions['
 
 /** The aggregate of two rows of a group, over the view's columns. */
 function mergedCall(view: SampleColumns, call: AggregateCall): Combined | undefined {
+  if (isValuesState(call)) {
+    const place = aggregatePlace(view, call)
+    return place < 0 ? undefined : { kind: 'one', call: mergedState(call, place) }
+  }
   const time = timeOf(call, view.sample)
   if (time === undefined) return ofOneVariable(view, call) ?? combined(view, call, { exact: false, ordered: false })
   const calls = [call, time]
@@ -341,7 +382,7 @@ function isDividable({ input, keys, aggregates }: Sample): boolean {
   const isDivided = ({ name, args, type }: AggregateCall): boolean => {
     const [only] = args
     if (only === undefined || args.length > 1) return false
-    if (isKey(only)) return name === 'min' || name === 'max' || name === 'first' || name === 'last'
+    if (isKey(only)) return ofKeys.has(name)
     const under = sample.aggregates[below(only) - 1 - sample.keys.length]
     if (under === undefined || !dividable.has(`${name} of ${under.name}`)) return false
     // Late rows may be in a finer bucket whose result is infinite, which the coarser one leaves out.
@@ -349,6 +390,9 @@ function isDividable({ input, keys, aggregates }: Sample): boolean {
   }
   return keys.every(isKey) && aggregates.every(isDivided)
 }
+
+/** What keys give whose rows are there once or twice. */
+const ofKeys: ReadonlySet<string> = new Set(['min', 'max', 'first', 'last', 'count_distinct', 'approx_count_distinct'])
 
 const dividable: ReadonlySet<string> = new Set([
   ...['sum of sum', 'sum of count', 'sum of regr_count', 'min of min', 'max of max', 'first of first', 'last of last'],

@@ -15,6 +15,7 @@ import { isNested } from './nested-buckets.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, TimeRange, ViewBuckets, ViewSide } from './plan.js'
 import { extractRanges, type TablesOf } from './time-ranges.js'
 import { type Combined, combined, keyPlace, type ViewColumns, viewColumns } from './view-columns.js'
+import { withWholeStates } from './view-states.js'
 import { isStable } from './volatile.js'
 import { mapInputs } from './walk-plan.js'
 
@@ -99,6 +100,8 @@ interface Match {
   readonly aggregates: readonly Combined[]
   /** The conditions on the view's columns. */
   readonly conditions: readonly Expression[]
+  /** States of values are needed: buckets without them are computed. */
+  readonly isOfValues: boolean
 }
 
 function answered(
@@ -132,7 +135,8 @@ function matched(grouping: Grouping, rows: Rows, view: ViewColumns, exact: boole
   if (isFilled && aggregates.some(({ kind }) => kind !== 'one')) return undefined
   const conditions = rows.conditions.flatMap((condition) => moved(condition, rows.scan, view) ?? [])
   if (conditions.length !== rows.conditions.length) return undefined
-  return { view, buckets, time, keys, aggregates, conditions }
+  const isOfValues = aggregates.some((one) => one.kind === 'one' && one.isOfValues === true)
+  return { view, buckets, time, keys, aggregates, conditions, isOfValues }
 }
 
 function columnAt(key: Expression): number {
@@ -183,10 +187,11 @@ function bothSides({ scan, ranges, conditions }: Rows, match: Match, stored: Sca
   const side = (kind: ViewSide['side']): ViewSide => ({
     ...{ side: kind, view: stored.table, base: scan.table, buckets: [match.buckets] },
     rows: ranges ?? [allOfTime],
+    ...(match.isOfValues ? { unkept: true } : {}),
   })
   const left = filtered({ ...stored, ranges: [allOfTime], viewSides: [side('stored')] }, match.conditions)
   const computed = filtered({ ...scan, ranges: ranges ?? [allOfTime], viewSides: [side('computed')] }, conditions)
-  const right = overRows(query, computed)
+  const right = overRows(match.isOfValues ? withWholeStates(query) : query, computed)
   const { columns } = left
   const input: Plan = { kind: 'set', columns, operation: 'union', all: true, left, right }
   const keys = [{ index: match.time, descending: false, nullsFirst: true }]

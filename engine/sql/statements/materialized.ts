@@ -384,3 +384,27 @@ export function storedPlaces(
   const plan: Plan = { kind: 'project', columns, input, expressions: [action, place] }
   return { query: queryOf(plan, -1, context), columns: changeColumns }
 }
+
+/** A query for the starts of buckets in these ranges that lack a state of values. Null: the view keeps none. */
+export function unkeptBuckets(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Query | null {
+  const { materialized, timestampId } = version.schema
+  const columns = storedColumns(version.schema)
+  const states = columns.filter(({ type }) => type.name === 'BINARY')
+  const time = columns.find(({ id }) => id === timestampId)
+  if (materialized?.stateRule !== 4 || states.length === 0 || time === undefined) return null
+  const input = placedRows(version, [time, ...states], ranges, context)
+  const columnAt = (index: number): Expression => ({
+    ...{ kind: 'column', index, type: input.columns[index]?.type ?? time.type, position: 0 },
+  })
+  const predicate = states
+    .map((_, index) => scalarCall('length', [columnAt(index + 2)], 0, context))
+    .map((bytes) => scalarCall('<', [bytes, constantOf(0n, dataType('LONG'), 0)], 0, context))
+    .reduce((one, other) => scalarCall('or', [one, other], 0, context))
+  const found: Plan = { kind: 'filter', columns: input.columns, input, predicate }
+  const key = columnAt(1)
+  return queryOf(
+    { kind: 'aggregate', columns: [{ name: time.name, type: key.type }], input: found, keys: [key], aggregates: [] },
+    -1,
+    context,
+  )
+}

@@ -22,7 +22,7 @@ import { relationNames } from '../catalog.js'
 import { postgresDialect } from '../dialect.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
-import type { TimeRange } from '../plan/plan.js'
+import type { Query, TimeRange } from '../plan/plan.js'
 import { planAlterIndex } from '../relations/keys.js'
 import { namespaces } from '../relations/namespaces.js'
 import type { RelationColumn } from '../relations/relation-columns.js'
@@ -46,6 +46,7 @@ import {
   planCreateMaterialized,
   planRefresh,
   storedPlaces,
+  unkeptBuckets,
   viewsOver,
 } from './materialized.js'
 import { suggestStatement } from './misspelt.js'
@@ -141,6 +142,11 @@ export function planStoredPlaces(
   options: PlanOptions,
 ): Pick<UpsertQuery, 'query' | 'columns'> {
   return storedPlaces(version, ranges, bindContext({ sql: '', ...options }))
+}
+
+/** A query for the starts of buckets in these ranges that lack a state of values. Null: the view has none. */
+export function planUnkept(version: TableVersion, ranges: readonly TimeRange[], options: PlanOptions): Query | null {
+  return unkeptBuckets(version, ranges, bindContext({ sql: '', ...options }))
 }
 
 /** Plans how a refresh merges added rows into these ranges of a view. Null: it cannot. */

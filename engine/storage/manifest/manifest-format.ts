@@ -105,7 +105,8 @@ const blockBytes = 4096
  * view whose query is not valid. Version 14 is written before the first materialized view with states by rule 3, for the
  * reason of version 12. Version 15 is written before buckets are sealed to which late rows are added: others would join
  * parts with such rows and others, and rows would count twice. Version 16 is written before the first table with LAKE ON
- * FORMAT VERSION 3: others would commit to its Iceberg table as to one of version 2. This server reads all versions.
+ * FORMAT VERSION 3: others would commit to its Iceberg table as to one of version 2. Version 17 is written before the
+ * first materialized view with states by rule 4, for the reason of version 12. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -124,8 +125,9 @@ export const formats = {
   viewMeans: 14,
   lateSealed: 15,
   lakeVersions: 16,
+  viewValues: 17,
 } as const
-export const newestFormat = formats.lakeVersions
+export const newestFormat = formats.viewValues
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

@@ -21,7 +21,7 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     schema.sealed?.some(({ adds }) => adds === true) === true ? formats.lateSealed : 0,
     schema.stored?.addedTo === undefined ? 0 : formats.lateSealed,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
-    materialized?.stateRule === undefined ? 0 : materialized.stateRule === 2 ? formats.viewTimes : formats.viewMeans,
+    materialized?.stateRule === undefined ? 0 : formatOfRule[materialized.stateRule],
     schema.dedupSkips === true ? formats.dedupSkip : 0,
     enforcedKey(schema) === undefined ? 0 : formats.enforcedKeys,
     schema.dedupAfter === undefined ? 0 : formats.dedupOfStored,
@@ -29,6 +29,8 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     schema.lake?.formatVersion === undefined ? 0 : formats.lakeVersions,
   )
 }
+
+const formatOfRule = { 2: formats.viewTimes, 3: formats.viewMeans, 4: formats.viewValues } as const
 
 export function formatOfPart(part: Pick<PartDescriptor, 'remote' | 'removedRows'>): number {
   return Math.max(

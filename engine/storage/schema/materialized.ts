@@ -35,7 +35,7 @@ export interface MaterializedSchema {
   readonly withBase?: true
   readonly refresh: RefreshStrategy
   /** Which hidden columns the view has: engine/sql/plan/view-states.ts. Absent in views of earlier versions: 1. */
-  readonly stateRule?: 2 | 3
+  readonly stateRule?: 2 | 3 | 4
   /** Automatic and incremental refreshes leave older buckets alone; null for no limit. */
   readonly limit: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
   /** Set for a live view, which has a row for each row of its base. */
@@ -130,6 +130,8 @@ export interface StoredBuckets {
   readonly addedTo?: number
   /** How many rows were left out of sealed buckets. */
   readonly omitted?: number
+  /** Ranges with all buckets that have a state of values that is not kept. There may be other buckets in them. */
+  readonly unkept?: readonly StoredRange[]
 }
 
 type StoredRange = readonly [first: string, last: string]
@@ -181,6 +183,11 @@ export function sealedRanges(
 ): BucketRange[] {
   const own = sealed.find(({ viewId }) => viewId === view)
   return normalise(own?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? [])
+}
+
+/** Whole buckets, with all that have a state of values that is not kept: no rows can be added to these. */
+export function unkeptRanges(stored: StoredBuckets | undefined): BucketRange[] {
+  return normalise(stored?.unkept?.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? [])
 }
 
 /** What the TTL of the view has left. */

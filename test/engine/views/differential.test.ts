@@ -39,7 +39,7 @@ interface View {
 }
 
 /** The views whose sealed buckets get late rows. */
-const adding: ReadonlySet<number> = new Set([0, 2, 3, 9])
+const adding: ReadonlySet<number> = new Set([0, 1, 2, 3, 9, 10])
 
 const queries = [
   'select ts, sym, first(d) o, last(d) c, min(d) lo, max(d) hi, sum(n) sn, count() cnt from # sample by 1h',
@@ -55,6 +55,7 @@ const queries = [
   "select ts, max(hi) hi, sum(cnt) cnt from #v7 sample by 1w align to calendar time zone 'Europe/Berlin'",
   // Which states are stored depends on the type of n.
   'select ts, sym, avg(n) mean, round(stddev(n), 3) dev, avg(d) md from # sample by 3h',
+  'select ts, count_distinct(n) kn, count(distinct s) * 2 ks, median(d) mid, percentile_disc(n, 0.8) most, min(s) s0, last(sym) ls, first(s) fs, avg(d::decimal(18, 2)) md, bool_or(n > 500) b from # sample by 90m',
 ]
 const strategies = ['', 'refresh manual', 'refresh manual deferred', 'refresh immediate period (sample by interval)']
 

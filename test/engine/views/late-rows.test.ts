@@ -31,8 +31,9 @@ const merged = [
   "select ts, s, count() cnt, sum(d) * 2 twice, max(n) - min(n) span, max(ts) newest from t where n > 100 sample by 1d align to calendar time zone 'Europe/Berlin'",
   'select ts, sym, first(o) o, last(c) c, min(lo) lo, sum(sn) sn, sum(cnt) cnt from v0 sample by 6h',
   'select ts, concat(sym, s) pair, round(var_pop(d), 3) spread, regr_slope(d, n) slope, count(d) present, avg(n) level from t sample by 30m',
+  'select ts, count_distinct(n) kinds, count(distinct s) * 2 texts, median(d) middle, percentile_disc(n, 0.9) most, first(s) s0, max(sym) top, avg(d::decimal(18, 3)) mean, bool_and(n > 3) each from t sample by 1h',
 ]
-const computed = ['select ts, sym, count_distinct(n) kinds, avg(n) mean from t sample by 2h']
+const computed = ['select ts, sym, mode(n) kind, avg(n) mean from t sample by 2h']
 const queries = [...merged, ...computed]
 
 async function rowsOf(engine: Engine, sql: string, parameters: ExecuteOptions['parameters'] = []): Promise<string[]> {
@@ -226,7 +227,8 @@ test('a lack of memory to replace rows is no error, but a cancel is', async () =
   const removal = { schemaVersion: 1, transaction: 1, parts: [], memtables: [], hidden: new Uint32Array() }
   const unused = (): Promise<never> => Promise.reject(new Error('not used'))
   const failing = (error: Error) => ({
-    ...{ buckets: unused, changes: unused, computed: unused, replace: () => Promise.reject(error) },
+    ...{ buckets: unused, changes: unused, computed: unused, unkept: unused },
+    ...{ replace: () => Promise.reject(error) },
   })
   expect(await isReplaced(failing(ResourceError.outOfMemory('memtables', 4)), view, { input, removal })).toBe(false)
   await expect(isReplaced(failing(new CancelledError()), view, { input, removal })).rejects.toThrow(CancelledError)

@@ -29,6 +29,14 @@ afterAll(() => client.close())
 const aggregates = [
   ...['count() c', 'count(d) cd', 'sum(n) sn', 'min(d) lo', 'max(d) hi', 'avg(d) mean', 'sum(d) sd', 'max(ts) newest'],
   ...['first(d) o', 'last(n) l', 'avg(n) mean_n', 'stddev(d) dev', 'var_pop(n) spread', 'corr(d, n) rel'],
+  ...['count_distinct(n) kinds', 'count(distinct s) texts', 'median(d) middle', 'percentile_disc(n, 0.9) most'],
+  ...[
+    'min(s) least',
+    'last(s) newest_s',
+    'bool_or(n > 900) any_n',
+    'count_if(d < 10) few',
+    'avg(cast(n as decimal(18, 3))) mean_m',
+  ],
 ]
 const views = [
   `select ts, sym, ${aggregates.join(', ')} from # sample by 15m`,
@@ -66,7 +74,7 @@ function randomQuery({ pick, below, chance }: Random, table: string, [lo, hi]: r
   const end = isGrouped ? '' : ` ${pick(samples)}`
   return {
     query: `select ${columns.join(', ')} ${rows}${end}`,
-    plain: `select ${shown} from (select ${columns.join(', ')}, count_distinct(n) other ${rows}${end})`,
+    plain: `select ${shown} from (select ${columns.join(', ')}, count_distinct(ts) other ${rows}${end})`,
   }
 }
 
@@ -127,7 +135,11 @@ const shapes: readonly (readonly [query: string, settings: string])[] = [
   ['select ts, stddev(d), corr(d, n) from t sample by 1d', 'on'],
   ['select ts, stddev(n) from t sample by 1d', 'on'],
   ['select ts, stddev(d + n), regr_slope(n, d) from t sample by 1d', ''],
-  ['select ts, count_distinct(n) from t sample by 1d', ''],
+  ['select ts, count_distinct(n), approx_count_distinct(n), median(d) from t sample by 1d', 'on, exact'],
+  ['select sym, count(distinct s), percentile_cont(d, 0.25), approx_median(n) from t group by sym', 'on, exact'],
+  ['select ts, avg(cast(n as decimal(18, 3))), min(s), bool_or(n > 900) from t sample by 1d', 'on, exact'],
+  ['select ts, count_distinct(d) from t sample by 1d', ''],
+  ['select ts, mode(n) from t sample by 1d', ''],
   ['select count() from t', ''],
   ['select ts, n from t where n = (select max(n) from t)', ''],
 ]

@@ -16,6 +16,7 @@ import {
 import { isChoosable } from './aggregates-rows.js'
 import { finishOfOne, finishOfTwo, mergingAggregates } from './finished-moments.js'
 import { type Moments, moments } from './moments.js'
+import { numbersExample, overStates, stateAggregates } from './value-states.js'
 
 /** Below this size a sort is as fast. */
 const sortedBelow = 32
@@ -379,10 +380,28 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
   ),
 )
 
+/** The percentile over the numbers of several groups. */
+const mergedQuantiles = (
+  [
+    ['merged_percentile_disc', 'percentile_disc', discreteQuantile],
+    ['merged_percentile_cont', 'percentile_cont', continuousQuantile],
+  ] as const
+).map(
+  ([name, of, value]): AggregateFunction => ({
+    ...{ name, takes: ['BINARY', 'DOUBLE'], gives: 'DOUBLE', check: checkPercentile },
+    example: [`${name}(${numbersExample}, 0.5)`, '3.0'],
+    description: `\`${of}\` over all rows of groups with these sorted_numbers(); NULL if one of them has none.`,
+    accumulator: overStates(value),
+    column: { kind: 'merged-numbers', value },
+  }),
+)
+
 export const statisticAggregates: readonly AggregateFunction[] = [
   ...spread,
   ...mergingAggregates,
   ...means,
   counted,
   ...quantiles,
+  ...stateAggregates,
+  ...mergedQuantiles,
 ]

@@ -4,7 +4,6 @@
 import { SqlError } from '../../../base/errors.js'
 import { type ColumnType, type DataType, dataType, typeText } from '../../../types/column-types.js'
 import { keyText } from '../../../types/compare.js'
-import { divideHalfEven } from '../../../types/number.js'
 import type { Value } from '../../../types/value.js'
 import { longSum } from '../../../types/wide-sum.js'
 import {
@@ -20,6 +19,7 @@ import {
 import { orderedRows } from '../ordered-rows.js'
 import { singleRows } from '../single-row.js'
 import { rowAggregates } from './aggregates-rows.js'
+import { decimalMean } from './finished-moments.js'
 
 /** Adds a value, and the rounding error of the addition to `lost`. State: {total, lost, values, 0}. */
 function addExact(cells: Float64Array, at: number, value: number): void {
@@ -113,15 +113,9 @@ const integerAverage = accumulator<{ total: bigint; count: number }>({
   result: (state) => (state.count === 0 ? null : Number(state.total) / state.count),
 })
 
-/** The exact sum is divided at the result's scale, rounding half to even. */
 const decimalAverage = accumulator<{ total: bigint; count: number }>({
   ...(integerSum as Accumulator<{ total: bigint; count: number }>),
-  result: ({ total, count }, { type, argTypes }) => {
-    if (count === 0) return null
-    const shift = type.b - (argTypes[0]?.b ?? 0)
-    const scaled = shift >= 0 ? total * 10n ** BigInt(shift) : total
-    return divideHalfEven(scaled, BigInt(count) * (shift < 0 ? 10n ** BigInt(-shift) : 1n))
-  },
+  result: ({ total, count }, site) => (count === 0 ? null : decimalMean(total, BigInt(count), site)),
 })
 
 function checkScale(argument: BoundArgument | undefined): void {
@@ -154,7 +148,7 @@ const meanOf: ColumnAccumulator = { kind: 'sum', result: 'mean' }
 const countOf: ColumnAccumulator = { kind: 'sum', result: 'count' }
 
 /** The sum's type has more digits than that of the values, so that sums rarely overflow. */
-function roomySum(type: DataType | undefined): DataType {
+export function roomySum(type: DataType | undefined): DataType {
   const digits = type?.a ?? 18
   return dataType('DECIMAL', digits <= 4 ? 18 : digits <= 18 ? 38 : 76, type?.b ?? 0)
 }

@@ -6,8 +6,15 @@
 // A moment or a sum that is not finite is stored as NULL. If a group with values has such a NULL, the result is NULL.
 
 import { SqlError } from '../../../base/errors.js'
+import { divideHalfEven } from '../../../types/number.js'
 import type { Value } from '../../../types/value.js'
-import { type AggregateFunction, accumulator, type BoundArgument, finiteOrNull } from '../function-types.js'
+import {
+  type AggregateFunction,
+  accumulator,
+  type BoundArgument,
+  type CallSite,
+  finiteOrNull,
+} from '../function-types.js'
 import { type Moments, merged, noMoments } from './moments.js'
 
 type Finish = (state: Moments) => number | null
@@ -183,9 +190,39 @@ const mergedMean: AggregateFunction = {
   }),
 }
 
+/** The exact sum is divided at the result's scale, rounding half to even. */
+export function decimalMean(total: bigint, count: bigint, { type, argTypes }: CallSite): bigint {
+  const shift = type.b - (argTypes[0]?.b ?? 0)
+  const scaled = shift >= 0 ? total * 10n ** BigInt(shift) : total
+  return divideHalfEven(scaled, count * (shift < 0 ? 10n ** BigInt(-shift) : 1n))
+}
+
+const mergedDecimalMean: AggregateFunction = {
+  name: 'merged_mean',
+  takes: ['DECIMAL', 'LONG'],
+  gives: 'FIRST',
+  description: 'The mean of DECIMALs over all rows of groups with these sums and counts.',
+  example: null,
+  accumulator: accumulator<{ total: bigint; values: bigint }>({
+    small: true,
+    init: () => ({ total: 0n, values: 0n }),
+    add: (state, [sum, count]) => {
+      if (typeof sum !== 'bigint' || typeof count !== 'bigint') return
+      state.total += sum
+      state.values += count
+    },
+    merge: (state, other) => {
+      state.total += other.total
+      state.values += other.values
+    },
+    result: ({ total, values }, site) => (values === 0n ? null : decimalMean(total, values, site)),
+  }),
+}
+
 export const mergingAggregates: readonly AggregateFunction[] = [
   mergedSum,
   mergedMean,
+  mergedDecimalMean,
   mergedFunction(
     ['LONG', 'DOUBLE', 'DOUBLE'],
     oneVariable,

@@ -65,6 +65,21 @@ test.each([
     'viewMeans',
   ],
   [
+    'a materialized view with distinct values',
+    'create materialized view v as (select ts, count_distinct(x) y from t sample by 1h)',
+    'viewValues',
+  ],
+  [
+    'a materialized view with numbers',
+    'create materialized view v as (select ts, median(x) y from t sample by 1h)',
+    'viewValues',
+  ],
+  [
+    'a materialized view with a condition on all rows',
+    'create materialized view v as (select ts, bool_and(x > 1)::int y from t sample by 1h)',
+    'viewValues',
+  ],
+  [
     'a TTL of a materialized view',
     'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
     'sealedBuckets',
