@@ -74,6 +74,26 @@ test.each([
   await expect(client.query(sql)).rejects.toMatchObject({ message: error, hint: `did you mean ${name}?` })
 })
 
+const timestampHint = 'name the column: FROM t TIMESTAMP(ts), or CREATE TABLE t (..) TIMESTAMP(ts)'
+
+test.each([
+  ['select * frm people', 'wildcard cannot have alias', 'did you mean FROM?'],
+  ['create table other (ts timestmp)', 'unsupported column type: timestmp', 'did you mean timestamp?'],
+  ['create table other (ts datetime)', 'unsupported column type: datetime', 'use TIMESTAMP'],
+  ['alter table people add column w number', 'unsupported column type: number', 'use DOUBLE or DECIMAL'],
+  [
+    'select ts, avg(v) from describe sample by 1h',
+    'base query does not provide designated TIMESTAMP column',
+    timestampHint,
+  ],
+  ['select * from describe latest by v', 'latest by query does not provide dedicated TIMESTAMP column', timestampHint],
+  ['select 1 from describe d asof join people p', 'left side of time series join has no timestamp', timestampHint],
+  ['select 1 from people p asof join describe d', 'right side of time series join has no timestamp', timestampHint],
+])('%j: %s: %s', async (sql, error, hint) => {
+  expect(await errorReportOf(sql)).toMatchObject({ error, hint })
+  await expect(client.query(sql)).rejects.toMatchObject({ message: error, hint })
+})
+
 test.each(['nope', 'select * from selec', 'people limit x', 'trades where v = 1', '"selec" limit 1', 'form'])(
   '%j is no misspelt statement',
   async (sql) => {

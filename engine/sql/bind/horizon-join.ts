@@ -13,6 +13,7 @@ import type * as ast from '../ast/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { timestampHint } from '../scope/sample-errors.js'
 import type { Relation } from '../scope/scope.js'
 import { scalarCall } from '../typing/make-call.js'
 import { bindJoin } from './join.js'
@@ -24,7 +25,7 @@ export function bindHorizonJoins(left: Relation, joins: readonly ast.Join[], con
   const { horizon, position } = nonNull(joins[0])
   const time = left.plan.columns[left.timestampIndex]
   if (horizon === null || time === undefined)
-    throw new SqlError('left side of time series join has no timestamp', position)
+    throw new SqlError('left side of time series join has no timestamp', position, timestampHint)
   const { alias } = horizon
   if (left.columns.some(({ source }) => source?.toLowerCase() === alias.name.toLowerCase()))
     throw new SqlError(`Duplicate table or alias: ${alias.name}`, alias.position)

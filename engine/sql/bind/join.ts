@@ -9,6 +9,7 @@ import { comparableAsIs } from '../functions/comparisons.js'
 import { expressionText } from '../parse/text.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { timestampHint } from '../scope/sample-errors.js'
 import type { Relation, ScopeColumn } from '../scope/scope.js'
 import { directed, separated } from '../scope/timed-conditions.js'
 import { isConstant } from '../typing/make-call.js'
@@ -35,9 +36,9 @@ export function bindJoin(before: Relation, join: ast.Join, context: BindContext)
   const { left, known } = withSubqueries(before, join, context)
   const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'
   if (timed && left.timestampIndex < 0)
-    throw new SqlError('left side of time series join has no timestamp', join.position)
+    throw new SqlError('left side of time series join has no timestamp', join.position, timestampHint)
   if (timed && right.timestampIndex < 0)
-    throw new SqlError('right side of time series join has no timestamp', join.position)
+    throw new SqlError('right side of time series join has no timestamp', join.position, timestampHint)
   const width = left.plan.columns.length
   const { pairs, rest } = joinCondition(left, right, join, width, context, known)
   if (!timed) return assemble(left, right, join, { pairs, rest })

@@ -11,7 +11,7 @@ import { parseOffset, timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
 import type { Expression, Fill, Plan } from '../plan/plan.js'
-import { noAggregateInSamples } from '../scope/sample-errors.js'
+import { noAggregateInSamples, timestampHint } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { isConstant } from '../typing/make-call.js'
 import { convertTo, isUntypedNull } from '../typing/types.js'
@@ -38,7 +38,11 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   if (grouping !== undefined) throw new SqlError('grouping() needs GROUP BY', grouping.position)
   if (list.aggregates.length === 0 && list.windows.length === 0) throw noAggregateInSamples(sampleBy.interval.position)
   if (input.timestampIndex < 0)
-    throw new SqlError('base query does not provide designated TIMESTAMP column', select.from?.position ?? 0)
+    throw new SqlError(
+      'base query does not provide designated TIMESTAMP column',
+      select.from?.position ?? 0,
+      timestampHint,
+    )
   if (input.order !== 'ascending')
     throw new SqlError('base query does not provide ASC order over designated TIMESTAMP column', 0)
   const time = timestampColumn(input)

@@ -16,7 +16,7 @@ import { withGapfill } from '../scope/gapfill.js'
 import { hasAggregate } from '../scope/map-syntax.js'
 import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
 import { unpivoted, withLists } from '../scope/pivot.js'
-import { wildcardInSamples } from '../scope/sample-errors.js'
+import { timestampHint, wildcardInSamples } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { expressionKey } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
@@ -462,7 +462,7 @@ function bindLatest(relation: Relation, latest: ast.LatestOn, context: BindConte
   const timestampIndex =
     latest.timestamp === null ? relation.timestampIndex : latestTimestamp(bindExpression(latest.timestamp, scope))
   if (timestampIndex < 0)
-    throw new SqlError('latest by query does not provide dedicated TIMESTAMP column', latest.position)
+    throw new SqlError('latest by query does not provide dedicated TIMESTAMP column', latest.position, timestampHint)
   const width = relation.plan.columns.length
   const extra: Expression[] = []
   const keys = latest.partitionBy.map((expression) => {

@@ -19,6 +19,7 @@ import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { mapAggregates } from '../scope/map-syntax.js'
 import { shownName } from '../scope/output-names.js'
+import { timestampHint } from '../scope/sample-errors.js'
 import type { Relation } from '../scope/scope.js'
 import { scalarCall } from '../typing/make-call.js'
 import { castTo, constantOf } from '../typing/types.js'
@@ -151,7 +152,7 @@ export function bindWindowJoin(left: Relation, join: ast.Join, context: BindCont
 function timeOf({ plan, timestampIndex }: Relation, side: string, position: number): Expression {
   const column = plan.columns[timestampIndex]
   if (column === undefined || !isTime(column.type))
-    throw new SqlError(`${side} side of time series join has no timestamp`, position)
+    throw new SqlError(`${side} side of time series join has no timestamp`, position, timestampHint)
   return columnExpression(column, timestampIndex)
 }
 

@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
+import { suggestion } from '../../base/nearest.js'
 import type { Expression, Name, Query, Select, SelectItem, TableSource } from '../ast/ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
@@ -136,7 +137,7 @@ function parseItem(cursor: Cursor): SelectItem {
 /** Throws if `*` has an alias: only a clause or the next item may follow. */
 function refuseStarAlias(cursor: Cursor): void {
   if (take(cursor, 'as') || cursor.kind === 'string' || isAliasWord(cursor))
-    throw new SqlError('wildcard cannot have alias', cursor.start)
+    throw new SqlError('wildcard cannot have alias', cursor.start, suggestion(cursor.word, ['FROM']))
   requireIdentifier(cursor)
 }
 

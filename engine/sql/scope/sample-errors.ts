@@ -1,4 +1,5 @@
-// Makes the errors for select lists that SAMPLE BY does not permit: `*`, or no aggregate.
+// Makes the errors of queries over time: select lists that SAMPLE BY does not permit (`*`, or no aggregate), and tables
+// without a designated timestamp.
 
 import { SqlError } from '../../base/errors.js'
 
@@ -10,3 +11,6 @@ export function wildcardInSamples(position: number): SqlError {
 export function noAggregateInSamples(position: number): SqlError {
   return new SqlError("at least one aggregation function must be present in 'select' clause", position)
 }
+
+/** For errors about a table without a designated timestamp. */
+export const timestampHint = 'name the column: FROM t TIMESTAMP(ts), or CREATE TABLE t (..) TIMESTAMP(ts)'

@@ -38,7 +38,7 @@ import { copiedKeys, keysOfColumns, newKeys, requireEnforceable } from '../relat
 import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from '../relations/table-options.js'
 import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { typeOfName, unboundedDigits } from '../typing/types.js'
+import { typeHint, typeOfName, unboundedDigits } from '../typing/types.js'
 import { requireIncluded } from './alter-checks.js'
 import { columnStorage } from './column-storage.js'
 import { declaredOf, enumerationOf, isUnboundedNumber } from './declared.js'
@@ -116,7 +116,8 @@ export function storedType(
   if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
   // An INTERVAL of two timestamps cannot be stored. In a column the type means a span of time.
   if (type?.name === 'INTERVAL') return dataType('LONG', longKinds.span)
-  if (type === undefined) throw new SqlError(`unsupported column type: ${written.name}`, written.position)
+  if (type === undefined)
+    throw new SqlError(`unsupported column type: ${written.name}`, written.position, typeHint(written.name))
   return type
 }
 

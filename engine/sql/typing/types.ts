@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
+import { suggestion } from '../../base/nearest.js'
 import {
   type ColumnType,
   type DataType,
@@ -95,6 +96,23 @@ const typeNames: Record<string, ColumnType> = {
 
 export function isTypeName(name: string): boolean {
   return Object.hasOwn(typeNames, name)
+}
+
+/** Types of other databases, with those to use here. */
+const otherTypes: ReadonlyMap<string, string> = new Map([
+  ['datetime', 'TIMESTAMP'],
+  ['number', 'DOUBLE or DECIMAL'],
+  ['tinyint', 'BYTE'],
+  ['mediumint', 'INT'],
+  ['blob', 'BINARY'],
+  ['clob', 'VARCHAR'],
+  ['nvarchar', 'VARCHAR'],
+])
+
+/** The hint of an error about an unknown type. */
+export function typeHint(name: string): string {
+  const meant = otherTypes.get(name)
+  return meant === undefined ? suggestion(name, Object.keys(typeNames)) : `use ${meant}`
 }
 
 /**
