@@ -3,9 +3,12 @@
 // the form of each protocol, is stored in one table per protocol; /exec must return the same bytes for all tables.
 
 import { once } from 'node:events'
+import { parquetReadObjects } from 'hyparquet'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { WireType } from '../../engine/qwp/message.js'
+import { readArrow } from '../support/arrow.js'
 import { qwpMessage, type WireValue } from '../support/qwp-messages.js'
 import { TestServer } from '../support/server.js'
 
@@ -245,4 +248,35 @@ test('the rows are the same', () => {
   const { by_line: wanted, ...others } = answers
   expect(Object.keys(others)).toEqual(['by_qwp', 'by_pg', 'by_csv'])
   for (const [table, answer] of Object.entries(others)) expect(answer, table).toBe(wanted)
+})
+
+// The table of docs/sql/data-types.md.
+test('infinite values leave as documented', async () => {
+  const lines = ['Infinity', '-Infinity', 'NaN', '1.5'].map((text, row) => `infinite d=${text} ${row + 1}000`)
+  const written = await fetch(`http://${server.address('http')}/write`, { method: 'POST', body: lines.join('\n') })
+  expect(written.status).toBe(204)
+  const query = 'select d from infinite'
+  const exported = async (fmt: string): Promise<Buffer> => {
+    const answer = await fetch(`http://${server.address('http')}/exp?${new URLSearchParams({ query, fmt })}`)
+    return Buffer.from(await answer.arrayBuffer())
+  }
+  const shown = [[null], [null], [null], [1.5]]
+  expect(await server.rows(query)).toEqual(shown)
+  expect(await server.rows('select array[d] a from infinite')).toEqual(shown.map((row) => [row]))
+  expect((await exported('csv')).toString()).toBe('"d"\r\n\r\n\r\n\r\n1.5\r\n')
+  expect((await exported('ndjson')).toString()).toBe('{"d":null}\n{"d":null}\n{"d":null}\n{"d":1.5}\n')
+  expect(readArrow(await exported('arrow'), ['f64'])).toEqual(shown)
+  const stored = [Infinity, -Infinity, null, 1.5]
+  const { buffer: file } = Uint8Array.from(await exported('parquet'))
+  expect((await parquetReadObjects({ file })).map(({ d }) => d)).toEqual(stored)
+  const client = await server.connect()
+  for (const binary of [false, true]) {
+    const asked: pg.QueryArrayConfig & { binary: boolean } = { text: query, binary, rowMode: 'array' }
+    expect((await client.query(asked)).rows).toEqual(shown)
+  }
+  expect(await server.rows('select d::varchar from infinite where d is not null')).toEqual([
+    ['Infinity'],
+    ['-Infinity'],
+    ['1.5'],
+  ])
 })
