@@ -2,8 +2,7 @@
 // upper bounds. They are read from the file's Parquet footer. Only integers, floating-point numbers and timestamps have
 // bounds, and lists do not even have counts.
 
-import type { Files } from '../base/files.js'
-import { StoreError } from '../object-store/object-store.js'
+import { type ObjectBody, StoreError } from '../object-store/object-store.js'
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
 import type { LakeColumn } from './lake-columns.js'
 import type { ColumnMetrics } from './manifest-files.js'
@@ -12,22 +11,13 @@ import type { ColumnMetrics } from './manifest-files.js'
 const parquetTailBytes = 8
 const parquetFooterBytesMax = 32 * 1024 * 1024
 
-/** The footer of a local file. Throws StoreError if it is too long to be decoded. */
-export function parquetFooter(files: Files, path: string): Uint8Array {
-  const file = files.open(path, 'read')
-  try {
-    const tail = Buffer.alloc(parquetTailBytes)
-    const size = file.size()
-    file.read(tail, size - tail.length)
-    const bytes = tail.readUInt32LE(0)
-    if (bytes > Math.min(size - tail.length, parquetFooterBytesMax))
-      throw new StoreError('rejected', `a data file has too long a footer [path=${path}]`)
-    const footer = new Uint8Array(bytes)
-    file.read(footer, size - tail.length - bytes)
-    return footer
-  } finally {
-    file.close()
-  }
+/** The footer of a file. Throws StoreError if it is too long to be decoded. */
+export function parquetFooter({ bytes, read }: ObjectBody): Uint8Array {
+  const tail = read(bytes - parquetTailBytes, parquetTailBytes)
+  const footerBytes = Buffer.from(tail).readUInt32LE(0)
+  if (footerBytes > Math.min(bytes - parquetTailBytes, parquetFooterBytesMax))
+    throw new StoreError('rejected', `a data file has too long a footer [bytes=${footerBytes}]`)
+  return read(bytes - parquetTailBytes - footerBytes, footerBytes).slice()
 }
 
 /** Of a file of these columns with this footer. */

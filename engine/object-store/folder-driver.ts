@@ -173,7 +173,9 @@ export class FolderDriver implements ObjectDriver {
     const file = files.open(temporary, 'create')
     try {
       for (let offset = 0; offset < body.bytes; offset += blockBytes) {
-        file.write([body.read(offset, Math.min(blockBytes, body.bytes - offset))], offset)
+        const content = body.read(offset, Math.min(blockBytes, body.bytes - offset))
+        file.write([content], offset)
+        body.sent?.(content)
       }
       file.sync()
       const written = contentOf(file)

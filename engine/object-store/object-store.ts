@@ -22,6 +22,8 @@ export interface ObjectBody {
   readonly checksum?: number
   /** The content from the offset on, exactly so many bytes. */
   read(offset: number, bytes: number): Uint8Array
+  /** Takes back what read() has returned, so that its memory is used again. */
+  sent?(content: Uint8Array): void
 }
 
 export interface ObjectInfo {
@@ -147,7 +149,9 @@ export function bodyChecksum(body: ObjectBody): number {
   if (body.checksum !== undefined) return body.checksum
   let checksum = 0
   for (let offset = 0; offset < body.bytes; offset += checksumBlockBytes) {
-    checksum = crc32(body.read(offset, Math.min(checksumBlockBytes, body.bytes - offset)), checksum)
+    const content = body.read(offset, Math.min(checksumBlockBytes, body.bytes - offset))
+    checksum = crc32(content, checksum)
+    body.sent?.(content)
   }
   return checksum
 }

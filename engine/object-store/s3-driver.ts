@@ -51,12 +51,14 @@ export class S3Driver implements ObjectDriver {
   async put(request: PutRequest): Promise<ObjectInfo> {
     const { key, body, condition, multipart } = request
     if (multipart && body.bytes > this.multipartBytes) return this.#putInParts(request)
+    const content = body.read(0, body.bytes)
     const response = await this.#client.send({
       method: 'PUT',
       key: this.#prefix + key,
       headers: { ...metadata(request), ...conditionHeaders(condition) },
-      body: body.read(0, body.bytes),
+      body: content,
     })
+    body.sent?.(content)
     return { key, bytes: body.bytes, etag: etagOf(response) }
   }
 
@@ -137,6 +139,7 @@ export class S3Driver implements ObjectDriver {
         const content = body.read(offset, Math.min(partBytes, body.bytes - offset))
         const query = { partNumber: String(part + 1), uploadId }
         const response = await this.#retrier.run(() => this.#client.send({ method: 'PUT', key, query, body: content }))
+        body.sent?.(content)
         etags[part] = etagOf(response)
       }
     }

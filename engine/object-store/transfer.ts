@@ -3,7 +3,8 @@
 
 import { crc32 } from '../base/checksum.js'
 import type { Files } from '../base/files.js'
-import { bodyChecksum, bodyOf, type ObjectHead, type ObjectStore, StoreError } from './object-store.js'
+import { bodyChecksum, bodyOf, type ObjectBody, type ObjectHead, type ObjectStore, StoreError } from './object-store.js'
+import { fileBody, UploadBuffers } from './upload-buffers.js'
 
 /** What a file's copy in the store is compared with. */
 export interface TransferredFile {
@@ -25,24 +26,28 @@ export async function uploadFile(
   files: Files,
   path: string,
   key: string,
+  buffers = new UploadBuffers(),
 ): Promise<TransferredFile> {
   const file = files.open(path, 'read')
   try {
-    const bytes = file.size()
-    const read = (offset: number, length: number): Uint8Array => {
-      const content = Buffer.allocUnsafe(length)
-      if (file.read(content, offset) !== length) throw new StoreError('damaged', `the file ends early [path=${path}]`)
-      return content
-    }
-    const whole = bytes <= wholeBytesMax ? bodyOf(read(0, bytes)) : null
-    const checksum = bodyChecksum(whole ?? { bytes, read })
-    const written = await store.putIfAbsent(key, { ...(whole ?? { bytes, read }), checksum })
-    if (written === null) throw new StoreError('conflict', `another object has the key [key=${key}]`)
-    await verifyObject(store, bytes, { key, checksum })
-    return { bytes, checksum }
+    const body = fileBody(file, buffers)
+    if (body.bytes > wholeBytesMax) return await uploadBody(store, body, key)
+    const whole = body.read(0, body.bytes)
+    const uploaded = await uploadBody(store, bodyOf(whole), key)
+    buffers.give(whole)
+    return uploaded
   } finally {
     file.close()
   }
+}
+
+/** The same for other contents. */
+export async function uploadBody(store: ObjectStore, body: ObjectBody, key: string): Promise<TransferredFile> {
+  const checksum = bodyChecksum(body)
+  const written = await store.putIfAbsent(key, { ...body, checksum })
+  if (written === null) throw new StoreError('conflict', `another object has the key [key=${key}]`)
+  await verifyObject(store, body.bytes, { key, checksum })
+  return { bytes: body.bytes, checksum }
 }
 
 /** Rejects with StoreError unless the store has the object with this size and checksum. */

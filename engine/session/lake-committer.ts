@@ -74,7 +74,7 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
 export type LakeClient = Pick<
   StoreClient,
   | ('url' | 'get' | 'head' | 'list' | 'delete' | 'putIfAbsent' | 'putIfMatch')
-  | ('append' | 'parquetFooter' | 'discard' | 'upload' | 'bucket')
+  | ('append' | 'parquetFooter' | 'uploadSpooled' | 'discard' | 'bucket')
 >
 
 const lookMs = 250

@@ -18,7 +18,7 @@ import type { StoreClient } from '../threads/store-client.js'
 import { internalStatement } from './open-refresher.js'
 
 export interface LakeFileOptions {
-  readonly store: Pick<StoreClient, 'append' | 'parquetFooter' | 'discard' | 'upload'>
+  readonly store: Pick<StoreClient, 'append' | 'parquetFooter' | 'uploadSpooled' | 'discard'>
   readonly execute: (sql: string, options: ExecuteOptions) => Promise<StatementResult>
   /** Of files that are being written. */
   readonly directory: string
@@ -46,7 +46,7 @@ export async function writeLakeFile(
     if (metrics.rows === 0) return null
     const [first] = unit.parts
     const name = `data/${first?.partition ?? 'default'}/${unit.name}-${randomUUID()}.parquet`
-    const { bytes } = await store.upload(path, table.key(name))
+    const { bytes } = await store.uploadSpooled(path, table.key(name))
     return { path: table.uri(name), bytes, ...metrics, ...table.placeOf(schema, unit.parts) }
   } finally {
     await store.discard(path)
@@ -59,19 +59,15 @@ export function oneTable(tableId: number, snapshot: TableSnapshot): ReadSnapshot
 }
 
 /**
- * Writes the blocks to a local file. Blocks in shared memory are not copied on the way: each one stays until the next
- * one is requested.
+ * Passes the blocks to the object store's thread. Blocks in shared memory are not copied on the way: each one stays
+ * until the next one is requested.
  */
 async function spool(
   store: Pick<StoreClient, 'append'>,
   path: string,
   blocks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  let offset = 0
-  for await (const block of blocks) {
-    await store.append(path, offset, block)
-    offset += block.length
-  }
+  for await (const block of blocks) await store.append(path, block)
 }
 
 /** Every row of the parts is in the file, unless some are superseded. */

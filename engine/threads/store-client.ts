@@ -25,11 +25,16 @@ export interface StoreClient extends ObjectStore {
   bucket(name: string): StoreClient
   /** Writes a local file under a new key and verifies it there. Rejects with StoreError. */
   upload(path: string, key: string): Promise<TransferredFile>
-  /** Appends to a local file; an offset of 0 creates it. The content must not change meanwhile. */
-  append(path: string, offset: number, content: Uint8Array): Promise<void>
-  /** The footer of a local Parquet file. */
+  /**
+   * Appends to a spooled file (object-store/upload-buffers.ts), which the first call creates. The content must not change
+   * until the promise is settled.
+   */
+  append(path: string, content: Uint8Array): Promise<void>
+  /** The footer of a spooled Parquet file. */
   parquetFooter(path: string): Promise<Uint8Array>
-  /** Removes a local file, if it is there. */
+  /** The same as upload() for a spooled file. */
+  uploadSpooled(path: string, key: string): Promise<TransferredFile>
+  /** Ends a spooled file, if there is one. */
   discard(path: string): Promise<void>
   /** Writes an object to a new local file. */
   fetch(key: string, path: string): Promise<TransferredFile>
@@ -150,8 +155,12 @@ class Client implements StoreClient {
     return (await this.#ask({ kind: 'upload', path, key }, 'file')).file
   }
 
-  async append(path: string, offset: number, content: Uint8Array): Promise<void> {
-    await this.#ask({ kind: 'append', path, offset, content }, 'done')
+  async append(path: string, content: Uint8Array): Promise<void> {
+    await this.#ask({ kind: 'append', path, content }, 'done')
+  }
+
+  async uploadSpooled(path: string, key: string): Promise<TransferredFile> {
+    return (await this.#ask({ kind: 'uploadSpooled', path, key }, 'file')).file
   }
 
   async parquetFooter(path: string): Promise<Uint8Array> {

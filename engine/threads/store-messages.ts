@@ -28,11 +28,12 @@ export type StoreRequest =
   | { readonly kind: 'delete'; readonly key: string }
   | { readonly kind: 'probe' }
   | { readonly kind: 'upload'; readonly path: string; readonly key: string }
-  /** Appends to a local file; an offset of 0 creates it. */
-  | { readonly kind: 'append'; readonly path: string; readonly offset: number; readonly content: Uint8Array }
-  /** Reads the footer of a local Parquet file. */
+  /** Appends to a spooled file, which the first call creates. */
+  | { readonly kind: 'append'; readonly path: string; readonly content: Uint8Array }
+  /** Reads the footer of a spooled Parquet file. */
   | { readonly kind: 'parquetFooter'; readonly path: string }
-  /** Removes a local file, if it is there. */
+  | { readonly kind: 'uploadSpooled'; readonly path: string; readonly key: string }
+  /** Ends a spooled file, if there is one. */
   | { readonly kind: 'discard'; readonly path: string }
   | { readonly kind: 'fetch'; readonly key: string; readonly path: string }
   /** Brings blocks of an object into the local cache. */

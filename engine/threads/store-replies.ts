@@ -2,13 +2,13 @@
 // transfers between disk and store, the local cache of blocks and sidecars of parts, and local files that are about to
 // be uploaded.
 
-import { dirname } from 'node:path'
 import { unreachable } from '../base/assert.js'
 import type { Files } from '../base/files.js'
 import { parquetFooter } from '../lake/file-metrics.js'
 import type { BlockCache } from '../object-store/block-cache.js'
 import { bodyOf, type ObjectInfo, type ObjectStore } from '../object-store/object-store.js'
-import { fetchFile, uploadFile, verifyObject } from '../object-store/transfer.js'
+import { fetchFile, uploadBody, uploadFile, verifyObject } from '../object-store/transfer.js'
+import type { UploadBuffers, UploadSpool } from '../object-store/upload-buffers.js'
 import { writeSidecar } from '../storage/part/sidecar.js'
 import type { StoreReply, StoreRequest } from './store-messages.js'
 
@@ -18,10 +18,13 @@ export interface StorePlaces {
   readonly store: ObjectStore
   readonly files: Files
   readonly blocks: BlockCache
+  readonly buffers: UploadBuffers
+  readonly spool: UploadSpool
 }
 
 /** Rejects with StoreError, or with the error of a file. */
-export async function replyTo({ store, files, blocks }: StorePlaces, request: StoreOperation): Promise<StoreReply> {
+export async function replyTo(places: StorePlaces, request: StoreOperation): Promise<StoreReply> {
+  const { store, files, blocks, spool } = places
   switch (request.kind) {
     case 'put':
       return { kind: 'object', info: await put(store, request) }
@@ -40,14 +43,19 @@ export async function replyTo({ store, files, blocks }: StorePlaces, request: St
     case 'probe':
       return { kind: 'capabilities', capabilities: await store.probe() }
     case 'upload':
-      return { kind: 'file', file: await uploadFile(store, files, request.path, request.key) }
+      return { kind: 'file', file: await uploadFile(store, files, request.path, request.key, places.buffers) }
+    case 'uploadSpooled':
+      return {
+        kind: 'file',
+        file: await spool.with(request.path, (body) => uploadBody(store, body, request.key)),
+      }
     case 'append':
-      append(files, request)
+      spool.append(request.path, request.content)
       return { kind: 'done' }
     case 'parquetFooter':
-      return { kind: 'content', content: parquetFooter(files, request.path) }
+      return { kind: 'content', content: await spool.with(request.path, parquetFooter) }
     case 'discard':
-      if (files.exists(request.path)) files.remove(request.path)
+      spool.discard(request.path)
       return { kind: 'done' }
     case 'fetch':
       return { kind: 'file', file: await fetchFile(store, files, request.key, request.path) }
@@ -63,16 +71,6 @@ export async function replyTo({ store, files, blocks }: StorePlaces, request: St
       return { kind: 'done' }
     default:
       return unreachable(request)
-  }
-}
-
-function append(files: Files, { path, offset, content }: Extract<StoreRequest, { kind: 'append' }>): void {
-  if (offset === 0) files.makeDirectory(dirname(path))
-  const file = files.open(path, offset === 0 ? 'create' : 'write')
-  try {
-    file.write([content], offset)
-  } finally {
-    file.close()
   }
 }
 

@@ -10,13 +10,15 @@ import { nodeFiles } from '../base/files.js'
 import { BlockCache } from '../object-store/block-cache.js'
 import { type ObjectStore, StoreError } from '../object-store/object-store.js'
 import { openStore } from '../object-store/open-store.js'
+import { UploadBuffers, UploadSpool } from '../object-store/upload-buffers.js'
 import type { FromStoreThread, StoreReply, StoreThreadOptions, ToStoreThread } from './store-messages.js'
-import { replyTo, type StoreOperation } from './store-replies.js'
+import { replyTo, type StoreOperation, type StorePlaces } from './store-replies.js'
 
 const port = nonNull(parentPort)
 const files = nodeFiles()
 
 type StoreOf = (bucket: string) => ObjectStore
+type LocalPlaces = Omit<StorePlaces, 'store'>
 
 /** The first message says what to open. */
 port.once('message', (options: StoreThreadOptions) => {
@@ -27,8 +29,10 @@ port.once('message', (options: StoreThreadOptions) => {
     return store
   }
   const blocks = new BlockCache(options.blocks, files, systemClock)
+  const buffers = new UploadBuffers()
+  const local: LocalPlaces = { files, blocks, buffers, spool: new UploadSpool(files, buffers) }
   port.on('message', ({ id, bucket, request }: ToStoreThread) => {
-    const replying = request.kind === 'close' ? close(stores) : execute(storeOf, bucket, request, blocks)
+    const replying = request.kind === 'close' ? close(stores) : execute(storeOf, bucket, request, local)
     void replying.then((reply) => port.postMessage({ id, reply } satisfies FromStoreThread))
   })
 })
@@ -37,10 +41,10 @@ async function execute(
   storeOf: StoreOf,
   bucket: string,
   request: StoreOperation,
-  blocks: BlockCache,
+  local: LocalPlaces,
 ): Promise<StoreReply> {
   try {
-    return await replyTo({ store: storeOf(bucket), files, blocks }, request)
+    return await replyTo({ ...local, store: storeOf(bucket) }, request)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     return { kind: 'failed', error: error instanceof StoreError ? error.kind : null, message }

@@ -7,6 +7,7 @@ import type { File, Files } from '../../../engine/base/files.js'
 import { BlockCache } from '../../../engine/object-store/block-cache.js'
 import { StoreError } from '../../../engine/object-store/object-store.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
+import { UploadBuffers, UploadSpool } from '../../../engine/object-store/upload-buffers.js'
 import { type StoreClient, storeClient } from '../../../engine/threads/store-client.js'
 import type { StoreReply, StoreRequest } from '../../../engine/threads/store-messages.js'
 import { replyTo } from '../../../engine/threads/store-replies.js'
@@ -120,9 +121,10 @@ export function simulatedClient(
   const cache = new BlockCache({ directory: blocks, bytesMax: blocksBytesMax, freeBytesMin: 0 }, files, {
     monotonicMs: nowMs,
   })
+  const buffers = new UploadBuffers()
+  const places = { store, files, blocks: cache, buffers, spool: new UploadSpool(files, buffers) }
   return storeClient(driver.url, {
-    send: (_bucket, request) =>
-      reply(life, request, () => replyTo({ store, files, blocks: cache }, requestOf(request))),
+    send: (_bucket, request) => reply(life, request, () => replyTo(places, requestOf(request))),
     close: async () => {},
   })
 }
