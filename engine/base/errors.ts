@@ -60,6 +60,16 @@ export class SqlError extends Error {
   }
 }
 
+/** The error at another position, if it has one. */
+export function movedError<Thrown>(
+  error: Thrown,
+  moved: ((position: number) => number) | undefined,
+): Thrown | SqlError {
+  if (moved === undefined || !(error instanceof SqlError)) return error
+  const { message, position, hint } = error
+  return new SqlError(message, moved(position), hint)
+}
+
 export class AccessError extends Error {
   /** Character offset of the statement that is not permitted. */
   readonly position: number

@@ -7,6 +7,7 @@
 import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
+import { movedError } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { InlineExecutor, type InlineResult, readyChunks } from '../exec/run/inline-executor.js'
 import type { FoundKeys, SearchRequest } from '../exec/run/key-search.js'
@@ -108,6 +109,7 @@ export class InlineExecution {
 class FinishedQuery implements RunningQuery {
   readonly queryId: number
   readonly ready: ReadyRows | null
+  moved: RunningQuery['moved'] = undefined
   readonly #result: InlineResult
 
   constructor(queryId: number, result: InlineResult) {
@@ -122,7 +124,7 @@ class FinishedQuery implements RunningQuery {
   get summary(): Promise<QuerySummary> {
     const { end } = this.#result
     if (!(end instanceof Error)) return Promise.resolve(end)
-    const failed = Promise.reject(end)
+    const failed = Promise.reject(movedError(end, this.moved))
     // The reader of the blocks gets the error.
     failed.catch(() => {})
     return failed
@@ -142,7 +144,7 @@ class FinishedQuery implements RunningQuery {
 
   async *#iterate<T>(items: readonly T[]): AsyncGenerator<T> {
     yield* items
-    if (this.#result.end instanceof Error) throw this.#result.end
+    if (this.#result.end instanceof Error) throw movedError(this.#result.end, this.moved)
   }
 }
 

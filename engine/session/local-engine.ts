@@ -116,11 +116,10 @@ export class LocalEngine implements Engine {
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {
-    const { memory, view, clock } = options
+    const { memory, view, queries, clock } = options
     this.#options = options
     this.#requests = new WriterRequests(options.postWriter)
     this.#runs = new QueryRuns(options, this.#requests)
-    const { queries } = options
     this.#changes = new Stoppable({ memory, view, queries, activity: this.#runs.activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.backups = new BackupStatements(this.#checkpoints)
@@ -392,6 +391,7 @@ export class LocalEngine implements Engine {
     const startMs = performance.now() - compilerMs
     const run = runOptions(options, columns)
     const running = this.#runs.run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
+    running.moved = planned.moved
     cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
       certainRows(query.plan, (table) => this.#catalog.statistics(query.tables[table] ?? -1))

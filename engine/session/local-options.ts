@@ -41,6 +41,8 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly viewRewrite?: 'on' | 'off' | 'exact'
   /** Whether a materialized view is read as its query returns it, or what is stored of it alone; absent: fresh. */
   readonly viewRead?: 'fresh' | 'stored'
+  /** Whether statements that differ only in constants share plans; absent: yes. */
+  readonly sharesPlans?: boolean
   readonly clock: Clock
   readonly log: Log
   /** Whether the log syncs commits before they are acknowledged. */

@@ -5,7 +5,9 @@ import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
 import { whenReady } from '../base/errors.js'
 import { requireRight } from '../base/rights.js'
+import type { Statement } from '../sql/ast/ast.js'
 import type { Parameter } from '../sql/catalog.js'
+import type { StatementForm } from '../sql/parse/statement-form.js'
 import type { AffectedRows } from '../sql/statements/affected-rows.js'
 import { ConflictChanges } from '../sql/statements/conflict-changes.js'
 import { explanationOf } from '../sql/statements/explain.js'
@@ -39,18 +41,19 @@ interface PlannedWith {
   readonly planning?: object
 }
 
+type PlannerOptions = Pick<
+  LocalEngineOptions,
+  'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead' | 'sharesPlans'
+>
+
 export class Planner {
   readonly conflicts = new ConflictChanges()
-  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>
+  readonly #options: PlannerOptions
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
   readonly #run: RunPlanned
 
-  constructor(
-    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>,
-    catalogOf: CatalogOf,
-    run: RunPlanned,
-  ) {
+  constructor(options: PlannerOptions, catalogOf: CatalogOf, run: RunPlanned) {
     this.#options = options
     this.#catalogOf = catalogOf
     this.#run = run
@@ -89,19 +92,37 @@ export class Planner {
   #plan(sql: string, requested: Requested, nowMicros: number, values: PlannedValues): PlannedWith {
     const { session, parsed, parameters } = requested
     const { dialect } = session
-    const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch: this.#options.view.epoch } : null
+    const { epoch } = this.#options.view
+    const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch } : null
     const known = request === null ? null : this.#statements.get(request)
     if (known !== null) {
       requireRight(session, 'read')
       return { planned: known, cached: true }
     }
+    const planned = (statement: Statement, deferred?: DeferredValues): PlannedStatement => {
+      requireStatementRights(statement, session)
+      return planParsed(statement, sql, { ...this.#planOptions(sql, requested, nowMicros, values), deferred })
+    }
+    const form = request === null ? null : this.#formOf(sql, requested)
+    const shared =
+      form === null
+        ? null
+        : this.#statements.share(form, { sql, dialect, epoch, read: () => readStatement(sql), planned })
+    if (shared !== null) {
+      requireRight(session, 'read')
+      return shared
+    }
     const written = parsed?.statement ?? readStatement(sql)
     const statement = requested.explain && written.kind !== 'query' ? explanationOf(written) : written
-    requireStatementRights(statement, session)
-    const options = this.#planOptions(sql, requested, nowMicros, values)
-    const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
+    const plan = (deferred?: DeferredValues): PlannedStatement => planned(statement, deferred)
     const isQuery = request !== null && statement.kind === 'query'
     return { planned: isQuery ? this.#statements.plan(request, plan) : plan(), cached: false }
+  }
+
+  /** The form of a statement whose plan may come from another one of the form. */
+  #formOf(sql: string, { session, parameters, explain }: Requested): StatementForm | null {
+    if (this.#options.sharesPlans === false || parameters.length > 0) return null
+    return explain === true || session.describes === true ? null : this.#statements.formOf(sql)
   }
 
   /** The rows that a change would affect, and the request for planning its RETURNING list. */

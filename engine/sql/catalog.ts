@@ -159,4 +159,6 @@ export interface Parameter {
   readonly type: DataType
   /** Set while a statement is described: binding stores here the type that it infers for the parameter. */
   readonly slot?: ParameterSlot
+  /** Of a constant that stands for a parameter: how the statement has it. */
+  readonly text?: string
 }

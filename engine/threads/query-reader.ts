@@ -4,7 +4,7 @@
 import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
-import { CancelledError, errorFromRecord, isShortage } from '../base/errors.js'
+import { CancelledError, errorFromRecord, isShortage, movedError } from '../base/errors.js'
 import type { FromQueryThread } from '../exec/run/messages.js'
 import type { NodeProfile } from '../exec/run/profile.js'
 import { setCancelFlag } from '../memory/cancel-flags.js'
@@ -29,6 +29,8 @@ export interface RunningQuery {
   readonly summary: Promise<QuerySummary>
   /** The whole result, if it is already available. */
   readonly ready: ReadyRows | null
+  /** Set at once: where positions of errors are in the statement. */
+  moved: ((position: number) => number) | undefined
   cancel(reason: string): void
 }
 
@@ -55,6 +57,7 @@ export class Running implements RunningQuery {
   #news: (() => void) | null = null
   /** Address of the block that the reader is using, 0 = none. */
   #borrowedBlocks = 0
+  moved: RunningQuery['moved'] = undefined
   /** Whether anything has been passed to the reader. */
   begun = false
   /** Time and reason of a cancellation. */
@@ -83,7 +86,7 @@ export class Running implements RunningQuery {
         this.#settle.resolve(message)
         break
       case 'error':
-        this.#over = this.#worded(errorFromRecord(message.error))
+        this.#over = movedError(this.#worded(errorFromRecord(message.error)), this.moved)
         this.#settle.reject(this.#over)
         break
     }

@@ -52,6 +52,8 @@ export interface InlineOptions {
   readonly startMicros?: number
   /** Small queries are not handed over. */
   readonly inline?: boolean
+  /** Whether statements that differ only in constants share plans; yes, when missing. */
+  readonly sharesPlans?: boolean
   /** Whether queries have generated code; yes, when missing. */
   readonly jit?: boolean
   /** Storage policies and the lake work in it by timers. */
@@ -124,6 +126,7 @@ export class InlineEngine {
         clock,
         log,
         jit: options.jit ?? true,
+        sharesPlans: options.sharesPlans ?? true,
         cacheAddress,
         durable: true,
         inline: options.inline === true ? this.#inlineExecution(files, clock, cacheAddress) : null,

@@ -137,7 +137,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
       const whole = { ...value, value: roundedForCast(value.value, value.type, type, numeral) }
       return isDay ? truncateToDay(given(whole, type)) : given(whole, type)
     }
-    if (isDeferred(value)) return deferredOf(cast, type, expression.position)
+    if (isDeferred(value)) return deferredOf(cast, type, expression.position, value)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
       return { kind: 'constant', value: null, type, position, isText: true }

@@ -307,7 +307,7 @@ function timeLiteral(text: Expression, other: Expression, operator: string): Exp
     return value
   }
   if (isConstant(text) && isDeferredParameter(text))
-    return deferredOf(() => read(text.value as string), type, text.position)
+    return deferredOf(() => read(text.value as string), type, text.position, text)
   if (!isConstant(text) || typeof text.value !== 'string')
     return { ...castTo(text, type), name: 'convert' } as Expression
   return constantOf(read(text.value), type, text.position)

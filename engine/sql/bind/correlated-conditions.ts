@@ -6,6 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
 import { type BindContext, nested, trialOf } from '../scope/bind-context.js'
 import { findInScope, type Scope } from '../scope/scope.js'
+import { partsOf } from '../typing/deferred-values.js'
 import type { ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
 
@@ -68,7 +69,7 @@ export function namesRows(query: ast.Query, { rows, columns, context }: Expressi
 export function holdsQuery(node: unknown): boolean {
   if (typeof node !== 'object' || node === null) return false
   if ('kind' in node && node.kind === 'query') return true
-  return Object.values(node).some(holdsQuery)
+  return partsOf(node).some(holdsQuery)
 }
 
 /**
@@ -78,7 +79,7 @@ export function holdsQuery(node: unknown): boolean {
 export function columnsIn(node: unknown, context: BindContext | null): ast.ColumnName[] {
   if (typeof node !== 'object' || node === null) return []
   if ('kind' in node && node.kind === 'column' && 'path' in node) return [node as ast.ColumnName]
-  const named = Object.values(node).flatMap((part) => columnsIn(part, context))
+  const named = partsOf(node).flatMap((part) => columnsIn(part, context))
   if (context === null || !('kind' in node) || node.kind !== 'select' || named.length === 0) return named
   const own = ownScope(node as ast.Select, context)
   return own === null ? named : named.filter((column) => !isIn(own, column, context))

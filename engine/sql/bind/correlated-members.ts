@@ -14,6 +14,7 @@ import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'
 import { nameAt, selectBody } from '../rewrite/make-query.js'
 import { findInScope, type Scope } from '../scope/scope.js'
+import { partsOf } from '../typing/deferred-values.js'
 import { columnsIn, conditionsOf, innerScope, isIn, namesRows } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
 
@@ -202,5 +203,5 @@ export function holdsRows(expression: unknown): boolean {
   if ('kind' in expression && expression.kind === 'call' && 'name' in expression)
     if (('over' in expression && expression.over !== null) || aggregatesNamed(String(expression.name)).length > 0)
       return true
-  return Object.values(expression).some(holdsRows)
+  return partsOf(expression).some(holdsRows)
 }

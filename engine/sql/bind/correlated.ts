@@ -14,6 +14,7 @@ import { AggregateList } from '../scope/aggregate-list.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { declaredWithin, substituteDeclarations } from '../scope/substitute.js'
+import { partsOf } from '../typing/deferred-values.js'
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
@@ -175,7 +176,7 @@ function isAggregate(expression: unknown): boolean {
   if (typeof expression !== 'object' || expression === null) return false
   if ('kind' in expression && expression.kind === 'call' && 'name' in expression)
     if (aggregatesNamed(String(expression.name)).length > 0) return true
-  return Object.values(expression).some(isAggregate)
+  return partsOf(expression).some(isAggregate)
 }
 
 function call(name: string, args: readonly ast.Expression[], position: number): ast.Call {

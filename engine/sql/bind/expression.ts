@@ -70,7 +70,7 @@ export function bindExpression(expression: ast.Expression, scope: ExpressionScop
     case 'string':
     case 'geohash':
     case 'interval':
-      return bindLiteral(expression)
+      return bindLiteral(expression, scope.context)
     case 'parameter':
       return bindParameter(expression, scope.context)
     case 'variable':

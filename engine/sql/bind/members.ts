@@ -16,6 +16,7 @@ import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { deferredOf, isDeferredParameter } from '../typing/deferred-values.js'
 import { besideDecimals } from '../typing/exact-numbers.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
@@ -78,6 +79,8 @@ function bindInList(
   const [only] = members
   if (isTime(operand.type) && members.length === 1 && only !== undefined) {
     if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
+    const later = laterRanges(operand, only, scope.context, position)
+    if (later !== undefined) return later
     const text = textOf(only)
     if (isCharacterBeside(operand, only)) throw noMember(operand, only, only.position)
     if (text !== undefined) return inRanges(operand, text, only.position, scope.context, position)
@@ -205,13 +208,51 @@ function inRanges(
   return scalarCall('in_ranges', [operand, ...bounds], position, context)
 }
 
+function unitOf({ type }: Expression): TimestampUnit {
+  return type.name as TimestampUnit
+}
+
+const laterRangesMax = 16
+
+/** Ranges that other statements of the same form replace by as many others; undefined if they depend on the text. */
+function laterRanges(
+  operand: Expression,
+  text: Expression,
+  context: BindContext,
+  position: number,
+): Expression | undefined {
+  const { deferred, evaluation } = context
+  if (deferred?.isWritten !== true || text.type.name !== 'STRING' || !isDeferredParameter(text)) return undefined
+  const unit = unitOf(operand)
+  let known: { readonly text: string; readonly bounds: readonly bigint[] } | null = null
+  const boundsNow = (): readonly bigint[] => {
+    const written = textOf(text) ?? ''
+    if (known?.text === written) return known.bounds
+    const result = dependsOnNow(written) ? { ranges: [] } : parseIntervals(written, unit, evaluation.nowMicros)
+    if ('error' in result) throw new SqlError(result.error, text.position)
+    known = { text: written, bounds: result.ranges.flatMap(({ lo, hi }) => [lo, hi]) }
+    return known.bounds
+  }
+  const count = deferred.unrecorded(() => boundsNow().length)
+  if (count === 0 || count > 2 * laterRangesMax) return undefined
+  const bounds = Array.from({ length: count }, (_, index) => {
+    const bound = (): Value => {
+      const all = boundsNow()
+      if (all.length !== count) throw new SqlError('another number of ranges needs another plan', text.position)
+      return all[index] ?? null
+    }
+    return deferredOf(bound, operand.type, text.position, text)
+  })
+  return scalarCall('in_ranges', [operand, ...bounds], position, context)
+}
+
 function memberOf(operand: Expression, member: Expression): Expression {
   if (isUntypedNull(member)) return typedNull(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
   const text = textOf(member)
   if (isCharacterBeside(operand, member)) throw noMember(operand, member, member.position)
   if (isTime(operand.type) && text !== undefined) {
-    const value = parseTimestamp(text, operand.type.name as TimestampUnit)
+    const value = parseTimestamp(text, unitOf(operand))
     const problem = operand.kind === 'column' ? 'Invalid date' : `Invalid date [str=${text}]`
     if (value === null) throw new SqlError(problem, member.position)
     return constantOf(value, operand.type, member.position)

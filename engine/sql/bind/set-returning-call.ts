@@ -10,6 +10,7 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withStep } from '../scope/interval-shift.js'
 import { type Relation, type ScopeColumn, scopeOf } from '../scope/scope.js'
+import { partsOf } from '../typing/deferred-values.js'
 import { scalarCall } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
 import { constantOf, convertTo } from '../typing/types.js'
@@ -154,7 +155,7 @@ export function isLateralFunction(source: ast.TableSource): source is ast.TableF
 function readsColumns(node: unknown): boolean {
   if (typeof node !== 'object' || node === null) return false
   if ('kind' in node && node.kind === 'column' && 'path' in node) return true
-  return Object.values(node).some(readsColumns)
+  return partsOf(node).some(readsColumns)
 }
 
 /** `from t, unnest(t.list) x`. The join condition filters the copies. */

@@ -32,7 +32,8 @@ export function plannedValues(query: Query, context: BindContext): readonly Lite
   if (context.rowsNow === null)
     throw new SqlError('a query is not allowed here, because its result decides the columns: list the values', position)
   context.cacheable = false
-  const trial = { ...trialOf(context), cacheable: true }
+  // It runs now, with the values that constants have now.
+  const trial = { ...trialOf(context), deferred: null, cacheable: true }
   const { plan } = nested(context, position, () => bindQuery(query, trial))
   const [column, ...more] = plan.columns
   if (column === undefined || more.length > 0) throw new SqlError('sub-query must return exactly one column', position)

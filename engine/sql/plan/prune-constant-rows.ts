@@ -14,7 +14,7 @@ import type { Value } from '../../types/value.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import { compileExpression, scalarOf } from '../functions/registry/evaluate.js'
 import { RowIndex, type RowsByValue } from '../relations/row-index.js'
-import { isDeferred } from '../typing/deferred-values.js'
+import { isOfParameters } from '../typing/deferred-values.js'
 import { allOf, columnsOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
 import { inputsOf, mapInputs } from './walk-plan.js'
@@ -36,7 +36,7 @@ type KnownValues = Pick<ReadonlySet<Value>, 'has' | 'size' | 'keys'>
 const rowsMin = 16
 /** Filters over more rows than this are evaluated in a second pass, when joins have dropped rows. */
 const rowsMaxFirst = 1024
-/** With fewer rows, deferred constants are not read, so that the plan stays valid for other parameter values. */
+/** With fewer rows, parameters are not read, so that the plan stays valid for their other values. */
 const rowsMinDeferred = 256
 const rowsMaxLast = 16_384
 
@@ -297,12 +297,12 @@ function asRead(row: Row, read: readonly number[], types: readonly DataType[]): 
   return read.some(isOther) ? row.map((value, index) => plain(value, types[index] ?? textType)) : row
 }
 
-/** Whether the condition can be evaluated while planning. `deferred`: deferred constants may be read. */
+/** Whether the condition can be evaluated while planning. `deferred`: parameters may be read. */
 function isKnown(condition: Expression, deferred: boolean): boolean {
   let known = columnsOf(condition).size > 0
   visitExpression(condition, (part) => {
     if (part.kind === 'column') known &&= plainTypes.has(part.type.name)
-    else if (part.kind === 'constant') known &&= (deferred || !isDeferred(part)) && part.parameter === undefined
+    else if (part.kind === 'constant') known &&= (deferred || !isOfParameters(part)) && part.parameter === undefined
     else if (part.kind === 'call') known &&= (scalarOf(part)?.volatility ?? 'pure') === 'pure'
     else known &&= part.kind === 'constants'
   })

@@ -8,12 +8,13 @@
 
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
 import { allOfTime } from '../../types/interval.js'
+import { isOfParameters } from '../typing/deferred-values.js'
 import { castTo } from '../typing/types.js'
 import { allOf, columnsOf, conjuncts, remapColumns, visitExpression } from '../typing/walk-expression.js'
 import { bucketsOfCall, isBucketCall } from './bucket-call.js'
 import { isNested } from './nested-buckets.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, TimeRange, ViewBuckets, ViewSide } from './plan.js'
-import { extractRanges, type TablesOf } from './time-ranges.js'
+import { extractRanges, rangesWith, type TablesOf } from './time-ranges.js'
 import { type Combined, combined, keyPlace, type ViewColumns, viewColumns } from './view-columns.js'
 import { withWholeStates } from './view-states.js'
 import { isStable } from './volatile.js'
@@ -55,8 +56,8 @@ export function withStoredBuckets(plan: Plan, options: RewriteOptions): Plan {
 interface Rows {
   readonly scan: Scan
   readonly schema: TableSchema
-  /** Null for all of time. */
-  readonly ranges: readonly TimeRange[] | null
+  /** Null for all of time. Only a query that a view answers needs them: they may depend on deferred constants. */
+  readonly ranges: () => readonly TimeRange[] | null
   readonly conditions: readonly Expression[]
 }
 
@@ -68,10 +69,21 @@ function rowsOf(grouping: Grouping, { tables }: RewriteOptions): Rows | undefine
   if (input.kind !== 'scan' || schema === undefined || schema.materialized !== undefined) return undefined
   if (input.filter !== null || input.ranges !== null || input.viewSides !== undefined) return undefined
   const scan = extractRanges({ ...input, filter: allOf(found) }, tables)
-  if (scan.kind !== 'scan' || scan.deferredRanges !== undefined) return undefined
+  if (scan.kind !== 'scan' || scan.deferredRanges?.conditions.some(readsParameters)) return undefined
   const conditions = scan.filter === null ? [] : conjuncts(scan.filter)
-  if (!conditions.every(isPlain) || !(scan.ranges ?? []).every(isUsual)) return undefined
-  return { scan: input, schema, ranges: scan.ranges, conditions }
+  if (!conditions.every(isPlain)) return undefined
+  const { ranges, deferredRanges } = scan
+  const known = (): ReturnType<Rows['ranges']> =>
+    deferredRanges === undefined ? ranges : rangesWith(ranges, deferredRanges)
+  return { scan: input, schema, conditions, ranges: known }
+}
+
+function readsParameters(condition: Expression): boolean {
+  let reads = false
+  visitExpression(condition, (part) => {
+    if (isOfParameters(part)) reads = true
+  })
+  return reads
 }
 
 /** Without sub-queries, and the same for equal keys. */
@@ -115,9 +127,11 @@ function answered(
   if (view.scan.columnIds.join() !== rows.scan.columnIds.join()) return undefined
   const match = matched(grouping, rows, view, options.exact)
   if (match === undefined) return undefined
+  const ranges = rows.ranges() ?? [allOfTime]
+  if (!ranges.every(isUsual)) return undefined
   const scan = stored()
   if (scan.columnIds[match.time] !== version.schema.timestampId) return undefined
-  return grouped(grouping, match, bothSides(rows, match, scan, query), options)
+  return grouped(grouping, match, bothSides({ ...rows, ranges }, match, scan, query), options)
 }
 
 function matched(grouping: Grouping, rows: Rows, view: ViewColumns, exact: boolean): Match | undefined {
@@ -183,14 +197,19 @@ function moved(condition: Expression, { columns }: Scan, view: ViewColumns): Exp
 // The plan -------------------------------------------------------------------------------------------------------
 
 /** Stored rows of the view and the view's query over the other rows, in the order of time. */
-function bothSides({ scan, ranges, conditions }: Rows, match: Match, stored: Scan, query: Plan): Plan {
+function bothSides(
+  { scan, ranges, conditions }: Pick<Rows, 'scan' | 'conditions'> & { readonly ranges: readonly TimeRange[] },
+  match: Match,
+  stored: Scan,
+  query: Plan,
+): Plan {
   const side = (kind: ViewSide['side']): ViewSide => ({
     ...{ side: kind, view: stored.table, base: scan.table, buckets: [match.buckets] },
-    rows: ranges ?? [allOfTime],
+    rows: ranges,
     ...(match.isOfValues ? { unkept: true } : {}),
   })
   const left = filtered({ ...stored, ranges: [allOfTime], viewSides: [side('stored')] }, match.conditions)
-  const computed = filtered({ ...scan, ranges: ranges ?? [allOfTime], viewSides: [side('computed')] }, conditions)
+  const computed = filtered({ ...scan, ranges, viewSides: [side('computed')] }, conditions)
   const right = overRows(match.isOfValues ? withWholeStates(query) : query, computed)
   const { columns } = left
   const input: Plan = { kind: 'set', columns, operation: 'union', all: true, left, right }

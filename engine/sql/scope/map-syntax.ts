@@ -3,6 +3,7 @@
 
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'
+import { partsOf } from '../typing/deferred-values.js'
 
 /**
  * A copy of the tree in which `replace` has exchanged nodes. For `undefined`, the node stays and its members are
@@ -18,7 +19,7 @@ export function mapNodes<Node>(node: Node, replace: (part: object) => unknown): 
 
 export function hasNode(tree: unknown, isWanted: (part: object) => boolean): boolean {
   if (typeof tree !== 'object' || tree === null || isSubQuery(tree)) return false
-  return isWanted(tree) || Object.values(tree).some((member) => hasNode(member, isWanted))
+  return isWanted(tree) || partsOf(tree).some((member) => hasNode(member, isWanted))
 }
 
 /** Replaces aggregate calls that are not window calls. */

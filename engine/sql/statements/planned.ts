@@ -102,6 +102,8 @@ export type PlannedStatement =
       readonly explained?: Explained
       /** Set if the rows are results of calls with side effects. `query` is then a placeholder until they are known. */
       readonly acts?: SideEffects
+      /** Set if another statement of its form was planned: where that one's positions are in this one. */
+      readonly moved?: (position: number) => number
     }
   /** Changes that are carried out one after the other. Empty if there is nothing to do (IF EXISTS). */
   | {

@@ -7,6 +7,7 @@
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { partsOf } from './deferred-values.js'
 import { constantOf } from './types.js'
 
 /**
@@ -35,5 +36,5 @@ function namesParameter(node: unknown): boolean {
   if (Array.isArray(node)) return node.some(namesParameter)
   if ('kind' in node && node.kind === 'parameter') return true
   if ('kind' in node && (node.kind === 'subquery' || node.kind === 'exists')) return false
-  return Object.values(node).some(namesParameter)
+  return partsOf(node).some(namesParameter)
 }

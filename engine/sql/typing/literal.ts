@@ -10,8 +10,10 @@ import type { BindContext } from '../scope/bind-context.js'
 import { decimalOfDigits } from './exact-numbers.js'
 import { constantOf } from './types.js'
 
-export function bindLiteral(literal: Literal): Expression {
+export function bindLiteral(literal: Literal, { deferred }: Pick<BindContext, 'deferred'>): Expression {
   const { position } = literal
+  const later = deferred?.literal(literal) ?? null
+  if (later !== null) return later
   switch (literal.kind) {
     case 'null':
       return constantOf(null, dataType('STRING'), position)

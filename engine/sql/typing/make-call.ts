@@ -21,7 +21,7 @@ import { evaluateConstant } from '../functions/registry/evaluate.js'
 import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/registry/resolve.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { deferredOf, isDeferred } from './deferred-values.js'
+import { deferredOf, isDeferred, isOfParameters } from './deferred-values.js'
 import { besideDecimals } from './exact-numbers.js'
 import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
@@ -126,7 +126,7 @@ function isExact({ type }: Expression): boolean {
 
 /** An integer literal that becomes a DECIMAL has as many digits as are written. */
 function ownDigits(argument: Expression, target: DataType): DataType | null {
-  if (target.name !== 'DECIMAL' || !isConstant(argument) || isDeferred(argument)) return null
+  if (target.name !== 'DECIMAL' || !isConstant(argument) || isOfParameters(argument)) return null
   const { value } = argument
   const isWhole = typeof value === 'bigint' || Number.isInteger(value)
   return isWhole && integerNames.has(argument.type.name)
@@ -219,8 +219,9 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   if (volatility === 'row') return call
   if (call.args.every(isConstant)) {
     if (call.args.some(isLong) || context.work.foldedCharacters > foldedCharactersInAll) return call
-    if (call.args.some(isDeferred))
-      return deferredOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
+    const deferred = call.args.find(isDeferred)
+    if (deferred !== undefined)
+      return deferredOf(() => evaluateConstant(call, context.evaluation), call.type, call.position, deferred)
     const value = evaluateConstant(call, context.evaluation)
     if (typeof value === 'string') context.work.foldedCharacters += value.length
     // While a statement is described, a result computed from an unknown parameter is unknown, too.

@@ -34,7 +34,9 @@ function asTimeOfDay(written: Expression): Expression {
   if (isTimeOfDay(type) || !isText(type) || !isConstant(written) || isUntypedNull(written)) return written
   const timeType = dataType('STRING', textKinds.time)
   const read = (): string => timeOfDayValue(String(written.value), position)
-  return isDeferredParameter(written) ? deferredOf(read, timeType, position) : constantOf(read(), timeType, position)
+  return isDeferredParameter(written)
+    ? deferredOf(read, timeType, position, written)
+    : constantOf(read(), timeType, position)
 }
 
 /**

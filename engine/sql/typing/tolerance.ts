@@ -65,7 +65,7 @@ function end(constant: Constant, direction: 1 | -1): Expression {
   const read = (): Value => (typeof constant.value === 'number' ? lastEqual(constant.value, direction) : null)
   const { position } = constant
   return isDeferred(constant)
-    ? deferredOf(read, dataType('DOUBLE'), position)
+    ? deferredOf(read, dataType('DOUBLE'), position, constant)
     : constantOf(read(), dataType('DOUBLE'), position)
 }
 

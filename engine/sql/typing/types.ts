@@ -226,7 +226,8 @@ export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression))
     return expression.type.a === type.a && expression.type.b === type.b ? expression : { ...expression, type }
   if (expression.kind === 'constant') {
-    if (isDeferred(expression)) return deferredOf(() => converted(expression, type), type, expression.position)
+    if (isDeferred(expression))
+      return deferredOf(() => converted(expression, type), type, expression.position, expression)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
     const { position, ofStatement } = expression
     return { kind: 'constant', value: converted(expression, type), type, position, ...(ofStatement && { ofStatement }) }
@@ -247,7 +248,8 @@ export function convertCompared(expression: Expression, type: DataType): Express
   if (!isFiner(type, expression.type)) return convertTo(expression, type)
   const { position, type: from } = expression
   if (expression.kind !== 'constant') return { kind: 'call', name: 'nearest', args: [expression], type, position }
-  if (isDeferred(expression)) return deferredOf(() => nearestTime(expression.value, from, type), type, position)
+  if (isDeferred(expression))
+    return deferredOf(() => nearestTime(expression.value, from, type), type, position, expression)
   const nearest = nearestTime(expression.value, from, type)
   return nearest === null ? convertTo(expression, type) : { ...expression, value: nearest, type }
 }

@@ -124,9 +124,11 @@ export function sendNotes(pg: PgSession, notes: readonly string[] = []): void {
  * Tag without row count, for statements about the server; SHOW of tables has a count, as clients of the dialect
  * expect.
  */
-function uncountedTag({ statement }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null {
+function uncountedTag({ statement, text, start }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null {
   if (statement.kind === 'explain') return 'EXPLAIN'
-  if (statement.kind !== 'query' || statement.body.kind !== 'show') return null
+  // The syntax tree of a query may not be there yet.
+  if (statement.kind !== 'query' || text.slice(start, start + 6).toLowerCase() === 'select') return null
+  if (statement.body.kind !== 'show') return null
   const { what } = statement.body
   return what === 'option' || what === 'all' ? 'SHOW' : null
 }

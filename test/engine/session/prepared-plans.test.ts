@@ -283,6 +283,10 @@ const varying: readonly (readonly [string, readonly Parameters[]])[] = [
     ],
   ],
   ['select l from t where ts > now() - $1', [[of(5n, long)], [of(6n, long)]]],
+  [
+    'select * from t where ts < $1 pivot (sum(l) for s in (select distinct s from t where ts < $1 order by 1) group by b)',
+    [[at('2024-05-01T00:03:00Z')], [at('2024-05-01T00:05:00Z')]],
+  ],
 ]
 
 test.each(varying)('%s', async (sql, executions) => {
