@@ -113,11 +113,12 @@ export class UploadSpool {
     }
   }
 
+  /** Removes also what a move to a full disk has left there. */
   discard(path: string): void {
-    const file = this.#spooled.get(path)
+    const content = this.#spooled.get(path)?.content ?? null
     this.#spooled.delete(path)
-    if (file?.content != null) this.#buffers.give(file.content)
-    if (file?.content === null && this.#files.exists(path)) this.#files.remove(path)
+    if (content !== null) this.#buffers.give(content)
+    if (this.#files.exists(path)) this.#files.remove(path)
   }
 
   get #inMemory(): number {

@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nodeFiles } from '../../../engine/base/files.js'
+import { FileError } from '../../../engine/base/errors.js'
+import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import type { ObjectBody } from '../../../engine/object-store/object-store.js'
 import { UploadBuffers, UploadSpool } from '../../../engine/object-store/upload-buffers.js'
 import { createRandom } from '../../support/random.js'
@@ -59,6 +60,26 @@ test.each([1, 2, 3])('spooled files have what was appended (seed %i)', async (se
     spool.discard(path)
   }
   expect(readdirSync(folder)).toEqual([])
+})
+
+test('a spooled file that does not fit on the disk leaves nothing there', () => {
+  const files = nodeFiles()
+  const open: Files['open'] = (path, mode) => {
+    const file = files.open(path, mode)
+    const write = file.write.bind(file)
+    file.write = ([content = new Uint8Array()], position) => {
+      write([content.subarray(0, 1000)], position)
+      throw new FileError(`write failed [path=${path}]`, 'ENOSPC')
+    }
+    return file
+  }
+  const spool = new UploadSpool({ ...files, open }, new UploadBuffers(), 3000)
+  const path = join(root, 'spool', 'x.parquet')
+  spool.append(path, new Uint8Array(2000))
+  expect(() => spool.append(path, new Uint8Array(2000))).toThrow('write failed')
+  expect(existsSync(path)).toBe(true)
+  spool.discard(path)
+  expect(existsSync(path)).toBe(false)
 })
 
 test('memory is used again when it was given back', () => {
