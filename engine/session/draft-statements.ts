@@ -157,6 +157,7 @@ export class DraftStatements {
     for (const [id, table] of whole.tables) {
       if (keepsRows(table) && this.#isLarge(id, table)) throw tooLarge(table)
       if (keepsRows(table) && losesRepeats(table) && this.#storedRows(id) > 0) throw repeatsLost(table)
+      if (keepsRows(table) && !table.emptied && this.#hasSealedBuckets(id)) throw sealedAgain(table)
     }
     return whole
   }
@@ -173,6 +174,16 @@ export class DraftStatements {
   #storedRows(id: number): number {
     const stored = this.#options.view.byId(id)
     return stored === undefined ? 0 : this.#options.view.rowCount(stored)
+  }
+
+  /** Of views that are not live. */
+  #hasSealedBuckets(id: number): boolean {
+    const { view } = this.#options
+    const isMaterialized = (viewId: number): boolean => {
+      const materialized = view.byId(viewId)?.schema.materialized
+      return materialized !== undefined && materialized.live === undefined
+    }
+    return view.byId(id)?.schema.sealed?.some(({ viewId }) => isMaterialized(viewId)) === true
   }
 
   #isLarge(id: number, { base, emptied }: DraftTable): boolean {
@@ -235,6 +246,13 @@ function repeatsLost({ base }: DraftTable): SqlError {
   )
 }
 
+function sealedAgain({ base }: DraftTable): SqlError {
+  return new SqlError(
+    `rows of a table whose materialized views keep buckets of dropped rows cannot be changed in a transaction that also changes schemas [table=${base?.schema.name}]`,
+    0,
+  )
+}
+
 function tooLarge({ base, version }: DraftTable): SqlError {
   const name = (version ?? base)?.schema.name ?? ''
   return new SqlError(
@@ -252,7 +270,8 @@ function draftedOf(draft: Draft, id: number, table: DraftTable, read: DraftedTab
   const schema = own === null || given === undefined ? own : { ...own, sequence: given }
   const name = base?.schema.name ?? own?.name ?? ''
   const isEmptied = base !== null && (emptied || keepsRows(table))
-  return [{ tableId: id, base: base?.schema.version ?? 0, name, schema, emptied: isEmptied, read }]
+  const stored = { tableId: id, base: base?.schema.version ?? 0, name }
+  return [{ ...stored, schema, emptied: isEmptied, truncated: emptied, read }]
 }
 
 function requireSize(rows: Gathered): void {

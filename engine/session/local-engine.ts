@@ -249,9 +249,7 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'withChanges') return await changeRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'rewrite') {
-        const added = this.#views.addLateRows(planned.tableId)
-        if (added !== null) await added
-        const change = this.#changes.rewrite(planned, this.#requested(sql, options))
+        const change = this.#views.rewritten(planned, (it) => this.#changes.rewrite(it, this.#requested(sql, options)))
         return await rewriteRows(planned, this.#options.view.byId(planned.tableId), change, inserts.lister, compilerMs)
       }
       return { kind: 'done', ...(await this.#execute(sql, planned, options, nowMicros)), compilerMs }
@@ -475,7 +473,7 @@ export class LocalEngine implements Engine {
       lister: this.#lister(sql, options, compilerMs),
       again: () => whenReady((planning) => this.#planner.plan(sql, anew(options, planning), nowMicros).planned),
       hold: (tableIds) => view.hold(tableIds),
-      replace: (tables) => this.#requests.replace(tables),
+      replace: this.#views.replacing(this.#requests),
       list: (columns, rows) => this.#list(columns, rows, { sql, options, compilerMs }),
       ...{ turns: this.#upserts, conflicts: this.#planner.conflicts, inline: this.#options.inline },
     }

@@ -17,7 +17,7 @@
 import type { ReadSnapshot } from '../api/session.js'
 import { internalSession, type Session } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'
-import { ResourceError, SqlError } from '../base/errors.js'
+import { type FileError, ResourceError, SqlError } from '../base/errors.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import type { Receipt, TableReplacement } from '../storage/jobs/messages.js'
 import { keptRange, sealedRanges } from '../storage/schema/materialized.js'
@@ -118,7 +118,7 @@ export async function mergeLateRows(
 
 /** Null at an error of these classes. */
 export async function nullAt<Result>(
-  classes: readonly (typeof ResourceError | typeof SqlError)[],
+  classes: readonly (typeof FileError | typeof ResourceError | typeof SqlError)[],
   pending: Promise<Result>,
 ): Promise<Result | null> {
   try {

@@ -5,13 +5,18 @@
 //   1. The memtables of the base table are flushed, late rows are added to buckets that are sealed already
 //      (sealed-rows.ts), and each view stores the buckets that would lose rows, in one snapshot.
 //   2. The writer removes the partitions and seals the buckets in one record, if the rows on which the buckets depend are
-//      the same as in the snapshot, and the partitions have no further parts; otherwise it repeats step 1, up to eight
-//      times. Compactions and refreshes change no rows. Rows of the partitions that are in memory stay.
+//      the same as in the snapshot, and the partitions have no further parts; otherwise step 1 is repeated. Compactions
+//      and refreshes change no rows. Rows of the partitions that are in memory stay.
+//
+// If rows keep arriving, the last four of eight tries take those that came after the flush of step 1 as if they had come
+// after the removal: the views store what the parts (Parquet files) of the snapshot have, and the writer removes these
+// parts alone. So later rows are late rows of sealed buckets. A live view, which has no rows of these, is sealed up to
+// the first of them, but always where it loses rows. Only UPDATE, DELETE or a compaction of both kinds of rows makes the
+// writer refuse such a try.
 //
 // The bucket of the newest row is not sealed. DROP PARTITION removes rows of this bucket, and the view then shows what
 // is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows of a
-// table, and of a materialized view all but those of its newest bucket. If rows keep arriving, the last four tries do not
-// seal rows of a live view that the rows in memory reach, as if these had arrived after the removal.
+// table, and of a materialized view all but those of its newest bucket.
 //
 // A view that cannot store anything, because its query no longer binds or the disk is full, does not stop the removal:
 // the buckets that it has already stored are sealed, and it loses the others. Late rows that it cannot add are left out.
@@ -31,16 +36,16 @@ import { keptRange, type Sealing, sealedRanges } from '../storage/schema/materia
 import { partitionFinder } from '../storage/schema/partition.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise } from '../types/interval.js'
-import { nullAt } from './late-rows.js'
+import { nullAt, onlyAdded } from './late-rows.js'
 import type { BucketGrid } from './live-grid.js'
-import { type RefreshOperations, seenBy, storeRanges } from './refresh-view.js'
+import { addsLate, type RefreshOperations, seenBy, storeRanges } from './refresh-view.js'
 import { addSealedRows, omitSealedRows } from './sealed-rows.js'
 import {
   cleanRanges,
   inputsOfView,
+  lateParts,
   memtableRanges,
   rightGrid,
-  type SeenView,
   trustedRanges,
   viewGrid,
   withoutRows,
@@ -96,8 +101,10 @@ async function sealed(
     const losing = await addLateRows(operations, change.tableId, tries > addTriesMax)
     const snapshot = operations.holdSnapshot()
     try {
-      const sealing = await stored(operations, snapshot, change, leaving(snapshot), {
-        ...{ isStrict: tries <= strictTries, losing },
+      const without = tries > strictTries ? withoutMemory(snapshot, change.tableId) : undefined
+      const seen = without?.snapshot ?? snapshot
+      const sealing = await stored(operations, seen, change, leaving(seen), {
+        ...{ all: snapshot.snapshotOf(change.tableId), asOf: without?.asOf, losing },
       })
       const isSealed = snapshot.snapshotOf(change.tableId)?.version.schema.sealed !== undefined
       const isNone = sealing?.views.length === 0 && (!isSealed || change.partitions.length === 0)
@@ -121,47 +128,108 @@ async function sealed(
  * Adds late rows to the sealed buckets of all views over the table. Returns the views that can neither add nor omit them
  * now. `omits`: what cannot be added is left out.
  */
-export async function addLateRows(operations: SealOperations, tableId: number, omits: boolean): Promise<number[]> {
+async function addLateRows(operations: SealOperations, tableId: number, omits: boolean): Promise<number[]> {
   const failed: number[] = []
   for (const { viewId } of operations.byId(tableId)?.schema.sealed ?? []) {
-    if (operations.byId(viewId) === undefined) continue
+    const view = operations.byId(viewId)?.schema
+    if (view === undefined || !isAdding(view)) continue
     try {
-      const isBroken = await nullAt([ResourceError, SqlError], addSealedRows(operations, { viewId, signal: null }))
-      if (omits || isBroken === null) await omitSealedRows(operations, viewId, tableId)
+      const isBound = await nullAt([SqlError], addedOrShort(operations, viewId))
+      if (omits || isBound === null) await omitSealedRows(operations, viewId, tableId)
     } catch (thrown) {
       if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
       failed.push(viewId)
-      const note = 'a materialized view loses late rows of sealed buckets that it could not add before they are dropped'
-      operations.log('W', 'view', `${note} [view=${operations.byId(viewId)?.schema.name}, reason=${thrown.message}]`)
+      const note = 'a materialized view could not add late rows to sealed buckets before they are changed or dropped'
+      operations.log('W', 'view', `${note} [view=${view.name}, reason=${thrown.message}]`)
     }
   }
   return failed
 }
 
-/** Stores the buckets; undefined if rows of these buckets are in memory. */
+/** A lack of memory or space may pass. */
+async function addedOrShort(operations: SealOperations, viewId: number): Promise<boolean> {
+  const isAdded = await nullAt([ResourceError, FileError], addSealedRows(operations, { viewId, signal: null }))
+  return isAdded ?? false
+}
+
+/** Adds late rows of all parts; those that cannot be added now, such as beside a detached partition, are left out. */
+export async function addAllLateRows(operations: SealOperations, tableId: number): Promise<void> {
+  for (let tries = 1; tries <= addTriesMax; tries++) {
+    await operations.flush(tableId)
+    const transaction = Math.max(0, ...(operations.byId(tableId)?.parts ?? []).map(({ maxTxn }) => maxTxn))
+    const failed = await addLateRows(operations, tableId, tries === addTriesMax)
+    if (failed.length > 0)
+      throw new ResourceError('late rows could not be added to materialized views before they are changed: try again')
+    if (!hasLate(operations, tableId, transaction)) return
+    await sleep(firstPauseMs * 2 ** tries)
+  }
+}
+
+/** Whether sealed buckets lack rows of parts up to this transaction. */
+function hasLate({ byId }: SealOperations, tableId: number, transaction: number): boolean {
+  const base = byId(tableId)
+  return (base?.schema.sealed ?? []).some(({ viewId }) => {
+    const view = byId(viewId)?.schema
+    if (base === undefined || view === undefined || !isAdding(view)) return false
+    return lateParts({ view, base }).some(({ minTxn }) => minTxn <= transaction)
+  })
+}
+
+/** Late rows of live views are not in their sealed rows. */
+function isAdding({ materialized }: TableSchema): boolean {
+  return materialized?.live === undefined
+}
+
+/** The snapshot without rows in memtables of the table, and the transaction up to which its parts have all rows. */
+function withoutMemory(
+  snapshot: ReadSnapshot,
+  tableId: number,
+): { readonly snapshot: ReadSnapshot; readonly asOf: number } | undefined {
+  const base = snapshot.snapshotOf(tableId)
+  if (base === undefined) return undefined
+  const { parts, memtables, flushedTxn = 0 } = base.version
+  const asOf = memtables.length > 0 ? flushedTxn : Math.max(flushedTxn, ...parts.map(({ maxTxn }) => maxTxn))
+  return { snapshot: onlyAdded({ snapshot, base }, parts), asOf }
+}
+
+interface StoreOptions {
+  /** The table with its rows in memory. */
+  readonly all: TableSnapshot | undefined
+  /** All rows of the snapshot are of transactions up to this one. Undefined: no later rows are accepted. */
+  readonly asOf: number | undefined
+  readonly losing: readonly number[]
+}
+
+/** Stores the buckets; undefined if rows of these buckets are in memory, or later than `asOf`. */
 async function stored(
   operations: SealOperations,
   snapshot: ReadSnapshot,
   { tableId: baseId, partitions }: PartitionChange,
   leaving: readonly Leaving[],
-  { isStrict, losing }: { readonly isStrict: boolean; readonly losing: readonly number[] },
+  { all, asOf, losing }: StoreOptions,
 ): Promise<Sealing | undefined> {
   const base = snapshot.snapshotOf(baseId)
-  if (base === undefined) throw new SqlError('the table was dropped', 0)
+  if (base === undefined || all === undefined) throw new SqlError('the table was dropped', 0)
+  const newest = newestOf(all, operations.memory)
   const present = memtableRanges(base, operations.memory)
-  const views: { viewId: number; ranges: TimeRange[] }[] = []
+  const views: { viewId: number; ranges: TimeRange[]; adds: boolean; least: bigint | null }[] = []
   for (const { viewId, ranges } of leaving) {
     const grid = lastGrid(operations, snapshot, viewId)
     if (grid === undefined || ranges.length === 0) continue
     const whole = normalise(ranges.map((range) => withoutRows(grid, range)))
-    const over = intersect(whole, [{ lo: allOfTime.lo, hi: currentStart(base, operations, grid) - 1n }])
+    const over = intersect(whole, [{ lo: allOfTime.lo, hi: currentStart(newest, grid) - 1n }])
     const wanted = intersect(over, unsealed(snapshot, base, viewId))
     const reached = normalise(present.map((range) => grid.live?.reached(range, false) ?? grid.whole(range)))
-    const isLate = intersect(reached, ranges).length > 0
-    if (intersect(wanted, reached).length > 0 && (isStrict || isLate || grid.live === undefined)) return undefined
-    const open = intersect(wanted, complement(reached))
+    if (intersect(wanted, reached).length > 0) return undefined
+    const least = grid.live === undefined ? null : (normalise(ranges).at(-1)?.hi ?? allOfTime.lo)
+    const isOverTable = snapshot.snapshotOf(viewId)?.version.schema.materialized?.baseId === baseId
+    const later = least === null ? [] : laterRows(all, operations, { least, isOverTable })
+    const open = intersect(
+      wanted,
+      complement(normalise(later.map((range) => grid.live?.reached(range, false) ?? range))),
+    )
     const done = open.length === 0 ? [] : await storedOf(operations, snapshot, viewId, open)
-    if (done.length > 0) views.push({ viewId, ranges: done })
+    if (done.length > 0) views.push({ viewId, ranges: done, adds: mayAdd(operations, snapshot, viewId), least })
   }
   const needed = normalise(views.flatMap(({ viewId, ranges }) => neededBy(operations, snapshot, viewId, ranges)))
   const removed = new Map(base.version.removals?.map(([id, , count]) => [id, count] as const))
@@ -169,12 +237,43 @@ async function stored(
     ({ partition, minTs, maxTs }) =>
       partitions.includes(partition) || intersect(needed, [{ lo: minTs, hi: maxTs }]).length > 0,
   )
+  if (asOf !== undefined && parts.some(({ maxTxn }) => maxTxn > asOf)) return undefined
   return {
-    views: views.map(({ viewId, ranges }) => ({ viewId, ranges: ranges.map(textOf) })),
+    views: views.map(({ viewId, ranges, adds, least }) => ({
+      ...{ viewId, ranges: ranges.map(textOf), adds },
+      ...(least === null ? {} : { least: `${least}` }),
+    })),
+    ...(asOf === undefined ? {} : { asOf }),
     needed: needed.map(textOf),
     parts: parts.map(({ id }) => [id, removed.get(id) ?? 0]),
     version: base.version.version,
     losing,
+  }
+}
+
+/**
+ * Where a live view is not sealed, since the base has rows in memory there: after the times at which it loses rows. The
+ * writer looks again, at each row, which is not enough for buckets of a view that the live view reads.
+ */
+function laterRows(
+  base: TableSnapshot,
+  { memory }: SealOperations,
+  { least, isOverTable }: { readonly least: bigint; readonly isOverTable: boolean },
+): TimeRange[] {
+  const after = { lo: least + 1n, hi: allOfTime.hi }
+  const present = memtableRanges(base, memory).filter(({ lo }) => !isOverTable || lo > least)
+  return intersect(normalise(present), [after])
+}
+
+/** Whether late rows can be added to sealed buckets of the view, perhaps after its query binds again. */
+function mayAdd(operations: SealOperations, snapshot: ReadSnapshot, viewId: number): boolean {
+  const version = snapshot.snapshotOf(viewId)?.version
+  if (version === undefined || !isAdding(version.schema)) return false
+  try {
+    return addsLate(operations, version) !== false
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return true
+    throw thrown
   }
 }
 
@@ -200,8 +299,7 @@ function unsealed(snapshot: ReadSnapshot, base: TableSnapshot, viewId: number): 
 }
 
 /** The start of the bucket of the newest row. All rows of a live view over a table are over. */
-function currentStart(base: TableSnapshot, { memory }: SealOperations, grid: BucketGrid): bigint {
-  const newest = newestOf(base, memory)
+function currentStart(newest: bigint | null, grid: BucketGrid): bigint {
   if (newest === null) return allOfTime.lo + 1n
   return grid.live?.currentStart(newest) ?? grid.whole({ lo: newest, hi: newest }).lo
 }
@@ -284,7 +382,7 @@ export async function expireTable(operations: SealOperations, { schema }: TableV
     if (memtableRanges(base, operations.memory).some(({ lo }) => isExpired(lo))) await operations.flush(schema.id)
     const grids = viewsOf(operations, schema.id).flatMap(({ id }) => lastGrid(operations, snapshot, id) ?? [])
     const isOver = (range: TimeRange): boolean =>
-      grids.every((grid) => grid.live !== undefined || grid.whole(range).hi < currentStart(base, operations, grid))
+      grids.every((grid) => grid.live !== undefined || grid.whole(range).hi < currentStart(newest, grid))
     const gone = base.version.parts.filter(({ minTs, maxTs }) => isExpired(maxTs) && isOver({ lo: minTs, hi: maxTs }))
     names = [...new Set(gone.map(({ partition }) => partition))]
   } finally {
@@ -306,12 +404,14 @@ export async function expireView(operations: SealOperations, { schema, parts }: 
     const grid = lastGrid(operations, snapshot, id)
     if (base === undefined || grid === undefined) return
     baseId = base.version.schema.id
-    cut = cutOf(operations, { base, grid }, schema, ttl)
+    const newest = newestOf(base, operations.memory)
+    if (newest === null) return
+    cut = cutOf(operations, { newest, grid }, schema, ttl)
     const readers = viewsOf(operations, id).flatMap((view) => lastGrid(operations, snapshot, view.id) ?? [])
     // The newest bucket of a materialized view over this one waits until it is over.
     const last = { lo: cut - 1n, hi: cut - 1n }
     const isOver = (above: BucketGrid): boolean =>
-      above.live !== undefined || above.whole(last).hi < currentStart(base, operations, above)
+      above.live !== undefined || above.whole(last).hi < currentStart(newest, above)
     if (!readers.every(isOver)) return
   } finally {
     snapshot.release()
@@ -332,13 +432,11 @@ export async function expireView(operations: SealOperations, { schema, parts }: 
 
 /** The first bucket boundary at or after the start of the oldest partition that the TTL keeps. */
 function cutOf(
-  { memory, nowMicros }: SealOperations,
-  { base, grid }: Pick<SeenView, 'base' | 'grid'>,
+  { nowMicros }: SealOperations,
+  { newest, grid }: { readonly newest: bigint; readonly grid: BucketGrid },
   schema: TableSchema,
   ttl: NonNullable<TableSchema['ttl']>,
 ): bigint {
-  const newest = newestOf(base, memory)
-  if (newest === null) return allOfTime.lo
   const start = grid.whole({ lo: newest, hi: newest }).lo
   const oldest = oldestKept(schema, start, BigInt(Math.floor(nowMicros())), ttl)
   const whole = grid.whole({ lo: oldest, hi: oldest })

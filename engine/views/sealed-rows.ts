@@ -9,16 +9,24 @@
 //      one record of the log. So after a crash, each row was added once or will be. The writer refuses that if the base
 //      no longer has the parts: the next refresh tries again.
 //
-// Rows are left out, and counted (StoredBuckets.omitted), if the aggregates of the view do not combine, if the base has
-// DEDUP keys, whose rows may replace others, if the late rows alone have no result (a sum that is out of range), or if
-// the view has too many values of the bucket to keep them (StoredBuckets.unkept). They wait while the view has other states than its query, or while a detached partition has such rows.
+// Rows are left out, and counted (StoredBuckets.omitted), if the aggregates of the view do not combine or did not when
+// buckets were sealed, if the base has DEDUP keys, whose rows may replace others, if the late rows alone have no result
+// (a sum that is out of range), or if the view has too many values of the bucket to keep them (StoredBuckets.unkept).
+// They wait while the view has other states than its query, or while a detached partition has such rows.
 
 import type { ReadSnapshot } from '../api/session.js'
 import { internalSession } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'
 import { ResourceError, SqlError } from '../base/errors.js'
 import type { TimeRange } from '../sql/plan/plan.js'
-import { isLate, lateBounds, type StoredBuckets, sealedRanges, unkeptRanges } from '../storage/schema/materialized.js'
+import {
+  addsToSealed,
+  isLate,
+  lateBounds,
+  type StoredBuckets,
+  sealedRanges,
+  unkeptRanges,
+} from '../storage/schema/materialized.js'
 import { extentOf, type PartDescriptor } from '../storage/schema/schema.js'
 import { quoteIdent } from '../types/identifier.js'
 import { complement, intersect, normalise, unite } from '../types/interval.js'
@@ -108,7 +116,9 @@ async function isSomeAdded(
   const { seen, parts } = late
   const adds = addsLate(operations, seen.view.version)
   if (adds === null) return null
-  if (!adds || seen.base.version.schema.dedupKeys.length > 0) return omitted(operations, late, signal)
+  const { schema } = seen.base.version
+  const isAdding = adds && addsToSealed(schema, seen.view.version.schema.id) && schema.dedupKeys.length === 0
+  if (!isAdding) return omitted(operations, late, signal)
   try {
     return await added(operations, late, signal)
   } catch (thrown) {

@@ -13,21 +13,27 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopSignal, VirtualRelation } from '../api/statements.js'
-import { SqlError } from '../base/errors.js'
+import { ResourceError, SqlError } from '../base/errors.js'
 import { createBuckets } from '../exec/aggregate/buckets.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import { sampleOf } from '../sql/scope/stored-view.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { SchemaChange } from '../storage/jobs/messages.js'
-import { liveLengthMicros, type MaterializedSchema, type RefreshStrategy } from '../storage/schema/materialized.js'
+import type { Receipt, SchemaChange, TableReplacement } from '../storage/jobs/messages.js'
+import {
+  addsToSealed,
+  liveLengthMicros,
+  type MaterializedSchema,
+  type RefreshStrategy,
+} from '../storage/schema/materialized.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import { allOfTime } from '../types/interval.js'
 import { ticksPerMicro } from '../types/timestamp-calendar.js'
 import { addUnits } from '../types/timestamp-floor.js'
 import type { Value } from '../types/value.js'
+import { nullAt } from './late-rows.js'
 import { liveColumns, liveRow, materializedColumns, materializedRow } from './materialized-views.js'
 import { addsLate, queryOf, refreshView } from './refresh-view.js'
-import { addLateRows, dropPartitions, expireTable, expireView, type SealOperations, viewsOf } from './seal-views.js'
+import { addAllLateRows, dropPartitions, expireTable, expireView, type SealOperations, viewsOf } from './seal-views.js'
 import { addSealedRows } from './sealed-rows.js'
 import { inputsOfView } from './view-ranges.js'
 
@@ -37,6 +43,7 @@ const pauseMs = 1000
 /** Of the time that a refresh takes. */
 const pauseFactor = 4
 const failedPauseMs = 10_000
+const lateRefusalsMax = 5
 
 export interface RefresherOptions extends SealOperations {
   readonly monotonicMs: () => number
@@ -146,7 +153,7 @@ export class ViewRefresher {
     if (change.kind === 'createTable' || change.kind === 'dropTable' || change.kind === 'truncateTable') return false
     const isDrop = change.kind === 'partitions' && change.operation === 'drop'
     if (!isDrop || viewsOf(this.#options, change.tableId).length === 0) {
-      await this.addLateRows(change.tableId)
+      await nullAt([ResourceError], this.addLateRows(change.tableId) ?? Promise.resolve())
       return false
     }
     await this.#next(() => dropPartitions(this.#options, change))
@@ -154,16 +161,35 @@ export class ViewRefresher {
   }
 
   /**
-   * Adds late rows of the table to sealed buckets; to be called before rows of it are changed or removed. Null if no
-   * bucket is sealed.
+   * Adds late rows of the table to sealed buckets, or leaves out those that cannot be added now; to be called before
+   * rows of it are changed or removed. Null if no bucket is sealed.
    */
   addLateRows(tableId: number): Promise<void> | null {
     const version = this.#options.byId(tableId)
     if (version?.schema.sealed === undefined) return null
-    return this.#next(async () => {
-      await this.#options.flush(tableId)
-      await addLateRows(this.#options, tableId, false)
-    })
+    return this.#next(() => addAllLateRows(this.#options, tableId))
+  }
+
+  /** UPDATE and DELETE: late rows are added to sealed buckets first. Those that come after that are not changed. */
+  async rewritten(planned: Rewrite, rewrite: (planned: Rewrite) => Promise<Receipt>): Promise<Receipt> {
+    const receipt = await rewrite(planned)
+    if (receipt.isLate !== true) return receipt
+    await this.addLateRows(planned.tableId)
+    return rewrite({ ...planned, program: { ...planned.program, skipsLate: true } })
+  }
+
+  /** Upserts of one statement: the same. It is executed again after that, as its rows have moved. */
+  replacing(requests: Replacing): (tables: readonly TableReplacement[]) => Promise<Receipt> {
+    let refusals = 0
+    return async (tables) => {
+      // It may find other late rows each time.
+      const isLast = refusals === lateRefusalsMax
+      const receipt = await requests.replace(isLast ? tables.map((one) => ({ ...one, removesLate: true })) : tables)
+      if (receipt.isLate !== true) return receipt
+      refusals++
+      for (const { input } of tables) await this.addLateRows(input.tableId)
+      return receipt
+    }
   }
 
   async #expire(): Promise<void> {
@@ -315,7 +341,8 @@ export class ViewRefresher {
 
   /** Whether late rows are added to sealed buckets. */
   #adds(version: TableVersion, base: TableVersion | undefined): boolean {
-    if (base?.schema.sealed === undefined || base.schema.dedupKeys.length > 0) return false
+    if (base === undefined || !addsToSealed(base.schema, version.schema.id)) return false
+    if (base.schema.dedupKeys.length > 0) return false
     try {
       return addsLate(this.#options, version) !== false
     } catch (error) {
@@ -359,6 +386,11 @@ function pauseOf({ schema: { materialized } }: TableVersion): number {
 }
 
 type Planned = Extract<PlannedStatement, { kind: 'refresh' }>
+type Rewrite = Extract<PlannedStatement, { kind: 'rewrite' }>
+
+interface Replacing {
+  replace(tables: readonly TableReplacement[]): Promise<Receipt>
+}
 
 const limitUnits = { HOUR: 'h', DAY: 'd', WEEK: 'w', MONTH: 'M', YEAR: 'y' } as const
 

@@ -12,7 +12,7 @@
 // the query and read stored rows only for sealed buckets (the base has lost rows of them). A refresh computes the query
 // over given time ranges.
 
-import { keptRange, sealedRanges } from '../../storage/schema/materialized.js'
+import { addsToSealed, keptRange, sealedRanges } from '../../storage/schema/materialized.js'
 import {
   type ColumnSchema,
   liveColumns,
@@ -163,8 +163,7 @@ function lateSide(
 ): { readonly plan: Plan; readonly index: number } | undefined {
   const { id } = version.schema
   const base = context.tables[chain.base]
-  const isSealed = base?.schema.sealed?.some(({ viewId }) => viewId === id) === true
-  if (base === undefined || !isSealed || base.schema.dedupKeys.length > 0) return undefined
+  if (base === undefined || !addsToSealed(base.schema, id) || base.schema.dedupKeys.length > 0) return undefined
   const own = parts.query(addedContext(id, context))
   const added = storedQuery(version, own)
   if (added === undefined) return undefined

@@ -311,12 +311,12 @@ export function lateQueries(
  * view. Throws SqlError if the query does not bind.
  */
 export function addsLateRows(version: TableVersion, context: BindContext): boolean | null {
-  if (addedOf(version, [], context) === undefined) return null
-  return changesOf(version, [], true, context) !== null
+  const bound = addedOf(version, [], context)
+  return bound === undefined ? null : changesIn(version, bound, [], true, context) !== null
 }
 
 function bucketsOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Query | null {
-  const added = addedOf(version, ranges, context)
+  const added = addedOf(version, ranges, context)?.added
   const time = storedColumns(version.schema).findIndex(({ id }) => id === version.schema.timestampId)
   const column = added?.columns[time]
   if (added === undefined || column === undefined) return null
@@ -324,11 +324,18 @@ function bucketsOf(version: TableVersion, ranges: readonly TimeRange[], context:
   return queryOf({ kind: 'aggregate', columns: [column], input: added, keys: [key], aggregates: [] }, -1, context)
 }
 
-function addedOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Plan | undefined {
+/** The view's query without states, and the same with states over the added rows in the ranges. */
+interface BoundQuery {
+  readonly own: Plan
+  readonly added: Plan
+}
+
+function addedOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): BoundQuery | undefined {
   const { materialized } = version.schema
   if (materialized === undefined) return undefined
-  const query = viewRelation(materialized.sql, context).plan
-  return addedRows(version, query, materialized.baseId, ranges, context)
+  const own = viewRelation(materialized.sql, context).plan
+  const added = addedRows(version, own, materialized.baseId, ranges, context)
+  return added === undefined ? undefined : { own, added }
 }
 
 function changesOf(
@@ -337,10 +344,18 @@ function changesOf(
   isSealed: boolean,
   context: BindContext,
 ): UpsertQuery | null {
+  const bound = addedOf(version, ranges, context)
+  return bound === undefined ? null : changesIn(version, bound, ranges, isSealed, context)
+}
+
+function changesIn(
+  version: TableVersion,
+  { own, added }: BoundQuery,
+  ranges: readonly TimeRange[],
+  isSealed: boolean,
+  context: BindContext,
+): UpsertQuery | null {
   const { schema } = version
-  const own = viewRelation(schema.materialized?.sql ?? '', context).plan
-  const added = addedRows(version, own, schema.materialized?.baseId ?? -1, ranges, context)
-  if (added === undefined) return null
   const columns = storedColumns(schema)
   const stored = placedRows(version, columns, ranges, context)
   const call = (name: string, args: readonly Expression[]): Expression => scalarCall(name, args, 0, context)

@@ -166,6 +166,8 @@ export interface RewriteProgram {
   readonly nowMicros: number
   /** Id of the cancellation flag (memory/cancel-flags.ts). */
   readonly stopId?: number
+  /** Rows that sealed buckets of views lack are left as they are; otherwise the receipt says `isLate` if there are any. */
+  readonly skipsLate?: true
 }
 
 /** A table whose schema or contents a transaction replaces. */
@@ -179,6 +181,8 @@ export interface DraftedTable {
   readonly schema: TableSchema | null
   /** The existing rows are removed before the rows of the transaction are added. */
   readonly emptied: boolean
+  /** TRUNCATE has removed them: buckets of views that outlived others go, too. */
+  readonly truncated: boolean
   /**
    * The contents that the transaction has read: the last row transaction and the number of rewrites must still match.
    */
@@ -203,6 +207,8 @@ export interface TableReplacement {
   readonly removal: Removal | null
   /** The table is a materialized view, to whose sealed buckets late rows of its base are added. */
   readonly late?: LateAddition
+  /** Removes also rows that sealed buckets of views lack. */
+  readonly removesLate?: true
 }
 
 interface LateAddition {
@@ -325,6 +331,11 @@ export interface Receipt {
   readonly firstTableId?: number
   /** Response to 'replace' and to sealing: the table has changed since the snapshot, so try again. */
   readonly isStale?: true
+  /**
+   * Response to 'replace', with `isStale`, and to 'rewrite': the statement would change rows that sealed buckets of
+   * views lack. They are to be added to these first.
+   */
+  readonly isLate?: true
   /** Response to 'rewrite': the rows of RETURNING. */
   readonly returned?: readonly (readonly Value[])[]
 }

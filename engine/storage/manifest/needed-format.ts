@@ -5,9 +5,7 @@
 import { enforcedKey, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { formats } from './manifest-format.js'
 
-type FormatMember =
-  | ('dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized')
-  | ('ttl' | 'sealed' | 'stored' | 'lake')
+type FormatMember = ('dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized') | ('ttl' | 'sealed' | 'lake')
 
 /** `isView`: whether the table with this id is a materialized view. */
 export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: (tableId: number) => boolean): number {
@@ -19,7 +17,6 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     materialized?.live === undefined ? 0 : formats.liveViews,
     schema.sealed === undefined ? 0 : formats.sealedBuckets,
     schema.sealed?.some(({ adds }) => adds === true) === true ? formats.lateSealed : 0,
-    schema.stored?.addedTo === undefined ? 0 : formats.lateSealed,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
     materialized?.stateRule === undefined ? 0 : formatOfRule[materialized.stateRule],
     schema.dedupSkips === true ? formats.dedupSkip : 0,

@@ -18,6 +18,7 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { RowsKernel } from '../../kernels/rows.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import {
+  blockColumn,
   blockHeaderBytes,
   lastWriteMicros,
   memtableHeaderBytes,
@@ -178,6 +179,24 @@ export class Memtable {
       if (blockMax > max) max = blockMax
     }
     return min <= max ? { min, max } : undefined
+  }
+
+  /** Whether the designated timestamp of some row satisfies `is`. */
+  anyTime(timestampId: number, is: (timestamp: bigint) => boolean): boolean {
+    assert(timestampId >= 0, 'S2: rows with times have a designated timestamp')
+    for (const { address } of this.blocks) {
+      const first = blockColumn(this.memory, address, timestampId) >>> 3
+      const end = first + this.rowsOf(address)
+      for (let at = first; at < end; at++) if (is(this.memory.i64[at]!)) return true
+    }
+    return false
+  }
+
+  /** Designated timestamp of a row. */
+  timeOf(row: number, timestampId: number): bigint {
+    const { address, index } = this.blockOfRow(row)
+    assert(index < this.rowsOf(address), 'S1: the row is in the memtable')
+    return this.memory.i64[(blockColumn(this.memory, address, timestampId) >>> 3) + index]!
   }
 
   /** Frees all memory. The memtable must have no readers. */

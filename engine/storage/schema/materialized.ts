@@ -147,7 +147,10 @@ export interface SealedBuckets {
   readonly viewId: number
   /** Time ranges of whole buckets, and the table's last transaction whose rows are in them. */
   readonly ranges: readonly (readonly [first: string, last: string, transaction: number])[]
-  /** Later rows are added. Absent in records of earlier versions, which left them out until the last of the ranges. */
+  /**
+   * Later rows are added. Absent of live views, of views whose aggregates do not combine, and in records of earlier
+   * versions: later rows are left out, and have come after the last of the ranges was sealed.
+   */
   readonly adds?: true
   /** How many statements (UPDATE, DELETE) have rewritten parts with rows in these ranges. */
   readonly changes?: number
@@ -157,7 +160,14 @@ export interface SealedBuckets {
 
 /** A request to seal buckets together with the removal of partitions. */
 export interface Sealing {
-  readonly views: readonly { readonly viewId: number; readonly ranges: readonly StoredRange[] }[]
+  readonly views: readonly {
+    readonly viewId: number
+    readonly ranges: readonly StoredRange[]
+    /** Its aggregates combine, so later rows can be added. */
+    readonly adds: boolean
+    /** Of a live view, where it loses rows: with `asOf`, it is sealed up to there in any case. */
+    readonly least?: string
+  }[]
   /** Times of the rows on which these buckets depend: of a live view, also earlier ones. */
   readonly needed: readonly StoredRange[]
   /**
@@ -167,6 +177,11 @@ export interface Sealing {
   readonly parts: readonly (readonly [id: number, removed: number])[]
   /** The version of the base table that the views have read. */
   readonly version: number
+  /**
+   * Rows of later transactions are late rows, and parts with such rows stay. Absent: there must be none with these
+   * times, and the buckets have the rows up to the last transaction.
+   */
+  readonly asOf?: number
   /** Views that cannot add rows to their sealed buckets now: what the partitions have of such rows is left out. */
   readonly losing: readonly number[]
 }
@@ -183,6 +198,11 @@ export function sealedRanges(
 ): BucketRange[] {
   const own = sealed.find(({ viewId }) => viewId === view)
   return normalise(own?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? [])
+}
+
+/** Whether rows can be added to sealed buckets of the view, if the table has no DEDUP keys. */
+export function addsToSealed({ sealed = [] }: { readonly sealed?: readonly SealedBuckets[] }, view: number): boolean {
+  return sealed.some(({ viewId, adds }) => viewId === view && adds === true)
 }
 
 /** Whole buckets, with all that have a state of values that is not kept: no rows can be added to these. */

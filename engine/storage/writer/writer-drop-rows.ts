@@ -91,22 +91,6 @@ function fillMemtable({ schema }: WriterTable, { memtable, dedup }: MemtableEntr
   dedup?.add(0, memtable.rows)
 }
 
-/** Whether the timestamp of some row satisfies `is`. */
-export function anyTimestamp(
-  memory: SharedMemory,
-  memtable: Memtable,
-  timestampId: number,
-  is: (timestamp: bigint) => boolean,
-): boolean {
-  for (let index = 0; index < blockCount(memory, memtable.address); index++) {
-    const block = blockAt(memory, memtable.address, index)
-    const first = blockColumn(memory, block, timestampId) >>> 3
-    const end = first + blockRows(memory, block)
-    for (let at = first; at < end; at++) if (is(memory.i64[at]!)) return true
-  }
-  return false
-}
-
 /** The ranges of remaining rows as views of the memtable. */
 function stayingChunks(
   memory: SharedMemory,

@@ -32,7 +32,7 @@ import {
   type TableSchema,
 } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
-import { anyTimestamp, dropMemtableRows } from './writer-drop-rows.js'
+import { dropMemtableRows } from './writer-drop-rows.js'
 import { requireFormat } from './writer-manifest.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { isAsStored, sealedSchema, withAttached } from './writer-seal.js'
@@ -76,7 +76,7 @@ export function changePartitions(
   }
   if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
   // Earlier memtables are flushed too, because memtables are flushed in order.
-  const last = table.memtables.findLastIndex(({ memtable }) => mayHold(state, table, memtable, wanted))
+  const last = table.memtables.findLastIndex(({ memtable }) => mayHold(table, memtable, wanted))
   const memtables = table.memtables.slice(0, last + 1)
   for (const entry of memtables) if (entry.state === 'open') entry.state = 'frozen'
   if (operation === 'attach') {
@@ -110,9 +110,10 @@ function dropSealed(
   partsOf: () => readonly PartDescriptor[],
   sealing: Sealing,
 ): void {
-  requireFormat(state, formats.lateSealed)
+  requireFormat(state, sealing.views.some(({ adds }) => adds) ? formats.lateSealed : formats.sealedBuckets)
   alone(state, table, requestId, [], () => {
-    const gone = partsOf()
+    const { asOf = Number.POSITIVE_INFINITY } = sealing
+    const gone = partsOf().filter(({ minTxn }) => minTxn <= asOf)
     if (!isAsStored(state, table, sealing, gone)) {
       sendReceiptNow(state, receiptOf(requestId, { isStale: true }))
       return
@@ -130,24 +131,19 @@ function dropFromMemory(
   table: WriterTable,
   wanted: ReadonlySet<string>,
 ): boolean {
-  if (!table.memtables.some(({ memtable }) => mayHold(state, table, memtable, wanted))) return false
+  if (!table.memtables.some(({ memtable }) => mayHold(table, memtable, wanted))) return false
   const find = partitionFinder(table.schema)
   const receipts = (lsn: Lsn): Receipt[] => [receiptOf(requestId, { lsn })]
   return dropMemtableRows(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
 }
 
 /** Whether the memtable may hold rows of one of the partitions; exact unless it has very many rows. */
-function mayHold(
-  { options: { memory } }: WriterState,
-  { schema }: WriterTable,
-  memtable: Memtable,
-  wanted: ReadonlySet<string>,
-): boolean {
+function mayHold({ schema }: WriterTable, memtable: Memtable, wanted: ReadonlySet<string>): boolean {
   const range = memtable.timeRange()
   if (range === undefined || !overlaps(schema, range, wanted)) return false
   if (memtable.rows > askedRowsMax) return true
   const find = partitionFinder(schema)
-  return anyTimestamp(memory, memtable, schema.timestampId, (timestamp) => wanted.has(find(timestamp).name))
+  return memtable.anyTime(schema.timestampId, (timestamp) => wanted.has(find(timestamp).name))
 }
 
 /** Whether rows in this time range may belong to one of the partitions. Partition names of one unit sort by time. */
@@ -236,7 +232,7 @@ function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<stri
     // Rows that arrived during the flush may have keys of the partition's rows.
     const arrived =
       enforcedKey(schema) !== undefined &&
-      table.memtables.some(({ memtable }) => mayHold(state, table, memtable, new Set([name])))
+      table.memtables.some(({ memtable }) => mayHold(table, memtable, new Set([name])))
     if (arrived || parts.some(({ partition }) => partition === name)) {
       throw new SqlError(`could not attach partition, it exists [table=${schema.name}, partition=${name}]`, 0)
     }

@@ -10,6 +10,7 @@
 //   - another upsert of the table was committed after the snapshot, so that no update is lost,
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
 //   - the schema of the table has changed, or memory is short and a flush must free some,
+//   - sealed buckets of a view lack rows that would be removed; the receipt then says `isLate`, and they are added first,
 //   - rows of the base of a view are added to sealed buckets, and the base has no longer the parts with these rows,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
 //   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
@@ -32,6 +33,7 @@ import { type CommitExtra, commitRows } from './writer-commit.js'
 import type { LeavingRows } from './writer-keys.js'
 import { requireFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
+import { removesLate } from './writer-seal.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -60,6 +62,10 @@ export function applyReplace(state: WriterState, command: Replace): void {
   const { requestId } = command
   try {
     const replaced = command.tables.map((one) => ({ ...one, table: tableOf(state, one.input) }))
+    if (replaced.some((one) => removesPending(state, one))) {
+      sendReceiptNow(state, receiptOf(requestId, { isStale: true, isLate: true }))
+      return
+    }
     const unknown = new Set<WriterTable>()
     const removing = replaced.every((one) => hasLate(state, one)) ? findAll(state, replaced, unknown) : null
     if (removing !== null && commit(state, requestId, replaced, removing)) return
@@ -72,6 +78,11 @@ export function applyReplace(state: WriterState, command: Replace): void {
     state.catalog.undo()
     sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
+}
+
+/** Whether sealed buckets of views lack rows that are removed. */
+function removesPending(state: WriterState, { table, removal, removesLate: isPermitted }: Replaced): boolean {
+  return removal !== null && isPermitted !== true && removesLate(state, table, removal)
 }
 
 /** Whether the base of the view still has the late rows, and the buckets are still sealed. */

@@ -29,7 +29,7 @@ import {
   writePendingRecords,
 } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { withSealedChange } from './writer-seal.js'
+import { latePartsOf, withSealedChange } from './writer-seal.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -55,8 +55,9 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
       sendReceiptNow(state, refusal(requestId, errorRecord(error)))
       return
     }
-    rewriteParts(state, table, program, ({ rows, returned = [], error }) => {
+    rewriteParts(state, table, program, ({ rows, returned = [], error, isLate }) => {
       if (error !== null) sendReceiptNow(state, refusal(requestId, error))
+      else if (isLate === true) sendReceiptNow(state, receiptOf(requestId, { isLate }))
       else enqueue(state, { receipts: [receiptOf(requestId, { rows, returned })] })
     })
   })
@@ -68,6 +69,8 @@ export interface RewriteOutcome {
   /** The rows of RETURNING. */
   readonly returned?: NonNullable<JobResult['returned']>
   readonly error: ErrorRecord | null
+  /** Nothing was changed either: sealed buckets of views lack rows of the table. */
+  readonly isLate?: true
 }
 
 /** Runs the program over the table and replaces the affected parts. Without a program it removes superseded rows. */
@@ -78,9 +81,17 @@ export function rewriteParts(
   done: (outcome: RewriteOutcome) => void,
 ): void {
   const end = (outcome: RewriteOutcome): void => endRewrite(state, rewriting, () => done(outcome))
+  let isLate = false
+  const parts = (): readonly PartDescriptor[] => {
+    if (program === null) return table.parts
+    const late = latePartsOf(state, table)
+    isLate = late.size > 0 && program.skipsLate !== true
+    return isLate ? [] : table.parts.filter((part) => !late.has(part))
+  }
   const rewriting: Rewriting = {
-    ...{ table, program, schema: () => table.stableSchema, parts: () => table.parts, waiting: [] },
-    written: (result) => end(commitParts(state, table, result, program !== null)),
+    ...{ table, program, schema: () => table.stableSchema, parts, waiting: [] },
+    written: (result) =>
+      end(isLate ? { rows: 0, error: null, isLate } : commitParts(state, table, result, program !== null)),
     failed: (error) => end({ rows: 0, error }),
   }
   beginRewrite(state, rewriting)

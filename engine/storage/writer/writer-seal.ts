@@ -12,6 +12,7 @@
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../../memory/column-layout.js'
+import type { Removal } from '../jobs/messages.js'
 import { changesDedup } from '../schema/draft.js'
 import {
   type BucketRange,
@@ -27,12 +28,14 @@ import { type DetachedPart, extentOf, type PartDescriptor, rowsOf, type TableSch
 import type { WriterState } from './writer-state.js'
 import type { Compacted, PartExtent, WriterTable } from './writer-table.js'
 
+/** The rows of larger memtables are not searched. */
+const searchedRowsMax = 1_000_000
 /** Sealed ranges of a view that a schema lists one by one. */
 const rangesMax = 100
 
 /**
  * Whether the table has the same rows, of those on which the buckets depend and of the partitions of `gone`, as when the
- * buckets were stored, and no late rows would be lost with `gone`.
+ * buckets were stored, apart from rows that may be late, and no late rows would be lost with `gone`.
  */
 export function isAsStored(
   state: WriterState,
@@ -43,12 +46,17 @@ export function isAsStored(
   assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
   const ranges = sealing.needed.map(rangeOf)
   const leaving = new Set(gone.map(({ partition }) => partition))
+  const { asOf = Number.POSITIVE_INFINITY } = sealing
+  const isNeeded = (part: Pick<PartDescriptor, 'partition' | 'minTs' | 'maxTs'>): boolean =>
+    leaving.has(part.partition) || ranges.some((range) => overlaps(range, part))
   const parts = partsBefore(table, sealing.version)
-    .filter((part) => leaving.has(part.partition) || ranges.some((range) => overlaps(range, part)))
+    .filter((part) => isNeeded(part) && part.minTxn <= asOf)
     .map(({ id, removed }) => `${id}:${removed}`)
   const expected = new Set(sealing.parts.map(([id, removed]) => `${id}:${removed}`))
   if (parts.length !== expected.size || parts.some((part) => !expected.has(part))) return false
-  return !inMemory(state, table, ranges) && !losesLate(state, table, sealing, gone)
+  // A compaction may have joined earlier and later rows.
+  if (table.parts.some((part) => part.minTxn <= asOf && part.maxTxn > asOf && isNeeded(part))) return false
+  return (sealing.asOf !== undefined || !inMemory(state, table, ranges)) && !losesLate(state, table, sealing, gone)
 }
 
 /** Whether memtables may have rows in the ranges. */
@@ -71,7 +79,7 @@ function inMemory({ options: { memory } }: WriterState, table: WriterTable, rang
 function losesLate(
   { catalog }: WriterState,
   { schema, parts }: WriterTable,
-  { views, losing }: Sealing,
+  { views, losing, asOf = Number.POSITIVE_INFINITY }: Sealing,
   gone: readonly PartDescriptor[],
 ): boolean {
   return (schema.sealed ?? []).some(({ viewId }) => {
@@ -80,7 +88,10 @@ function losesLate(
     const bounds = lateBounds(schema, view.schema)
     const added = (views.find((one) => one.viewId === viewId)?.ranges ?? []).map(rangeOf)
     const late = parts.filter((part) => isLate(bounds, part))
-    return late.some((part) => gone.includes(part) || added.some((range) => overlaps(range, part)))
+    // Later rows are late in all buckets.
+    return late.some(
+      (part) => gone.includes(part) || (part.minTxn <= asOf && added.some((range) => overlaps(range, part))),
+    )
   })
 }
 
@@ -92,6 +103,44 @@ export function lateBoundsOf({ catalog, manifest }: WriterState, { schema }: Wri
     const durable = manifest.tables.get(viewId)?.schema
     return [newest, ...(durable === undefined ? [] : [durable])].flatMap((view) => lateBounds(schema, view))
   })
+}
+
+/** The same, as the writer knows it. */
+function newestBounds({ catalog }: WriterState, { schema }: WriterTable): readonly LateBound[] {
+  return (schema.sealed ?? []).flatMap(({ viewId }) => {
+    const view = catalog.byId.get(viewId)?.schema
+    return view === undefined || view.materialized?.live !== undefined ? [] : lateBounds(schema, view)
+  })
+}
+
+/** The parts that may have rows that sealed buckets lack. */
+export function latePartsOf(state: WriterState, table: WriterTable): ReadonlySet<PartDescriptor> {
+  const bounds = newestBounds(state, table)
+  return new Set(bounds.length === 0 ? [] : table.parts.filter((part) => isLate(bounds, part)))
+}
+
+/** Whether views that are not live have sealed buckets of the table. */
+export function hasSealedBuckets(state: WriterState, table: WriterTable): boolean {
+  return newestBounds(state, table).length > 0
+}
+
+/** Whether an upsert removes rows that sealed buckets lack. */
+export function removesLate(state: WriterState, table: WriterTable, { parts, memtables }: Removal): boolean {
+  const bounds = newestBounds(state, table)
+  if (bounds.length === 0) return false
+  assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
+  const left = new Set(parts.map(([id]) => id))
+  if (table.parts.some((part) => left.has(part.id) && isLate(bounds, part))) return true
+  return memtables.some(([id, rows]) => {
+    const memtable = table.memtables.find((entry) => entry.memtable.id === id)?.memtable
+    return (
+      memtable !== undefined && rows.some((row) => isWithin(bounds, memtable.timeOf(row, table.schema.timestampId)))
+    )
+  })
+}
+
+function isWithin(ranges: readonly BucketRange[], ts: bigint): boolean {
+  return ranges.some((range) => overlaps(range, { minTs: ts, maxTs: ts }))
 }
 
 /** What a compaction has written, with the parts that are joined in it if views may need to know and no row was left out. */
@@ -140,27 +189,59 @@ function partsBefore(table: WriterTable, version: number): readonly PartExtent[]
 }
 
 function extentsOf({ marks }: WriterTable, parts: readonly PartDescriptor[]): PartExtent[] {
-  return parts.map(({ id, partition, minTs, maxTs }) => ({
-    ...{ id, partition, minTs, maxTs, removed: marks.get(id)?.count ?? 0 },
+  return parts.map(({ id, partition, minTs, maxTs, minTxn }) => ({
+    ...{ id, partition, minTs, maxTs, minTxn, removed: marks.get(id)?.count ?? 0 },
   }))
 }
 
-/** The schema with these buckets sealed as of the table's last transaction. Views that do not exist are forgotten. */
+/**
+ * The schema with these buckets sealed as of the table's last transaction, or that of the request. Views that do not exist
+ * are forgotten.
+ */
 export function sealedSchema(state: WriterState, table: WriterTable, sealing: Sealing): TableSchema {
-  const { schema, transaction } = table
+  const { schema } = table
+  const { asOf, views } = sealing
+  const transaction = asOf ?? table.transaction
   const before = new Map(schema.sealed?.map((sealed) => [sealed.viewId, sealed] as const))
-  for (const { viewId, ranges } of sealing.views) {
+  for (const { viewId, ranges: wanted, adds, least } of views) {
+    const later = asOf === undefined || least === undefined ? null : firstLater(table, BigInt(least), asOf)
+    const ranges = later === null ? wanted : wanted.flatMap((range) => upTo(range, later))
     for (const [first, last] of ranges) assert(BigInt(first) <= BigInt(last), 'P2: buckets end after they begin')
     assert(viewId !== schema.id, 'S2: a table keeps the buckets of other tables')
     const added = ranges.map(([first, last]) => [first, last, transaction] as const)
     const known = raised(state, table, viewId, sealing.losing.includes(viewId))
-    before.set(viewId, { ...before.get(viewId), viewId, ranges: bounded([...known, ...added]), adds: true })
+    const all = { ...before.get(viewId), viewId, ranges: bounded([...known, ...added]) }
+    before.set(viewId, adds ? { ...all, adds } : all)
   }
   const sealed = [...before.values()].filter(
     ({ viewId, ranges }) => state.catalog.byId.has(viewId) && ranges.length > 0,
   )
   const detached = lackedParts(schema, sealing)
   return { ...schema, sealed, ...(detached === undefined ? {} : { detached }) }
+}
+
+/** The first timestamp after `least` that a row of a later transaction may have; null for none. */
+function firstLater(table: WriterTable, least: bigint, asOf: number): bigint | null {
+  let found: bigint | null = null
+  const see = (ts: bigint): boolean => {
+    if (ts > least && (found === null || ts < found)) found = ts
+    return false
+  }
+  for (const { minTxn, minTs, maxTs } of table.parts)
+    if (minTxn > asOf && maxTs > least) see(minTs > least ? minTs : least + 1n)
+  for (const { memtable } of table.memtables) {
+    const range = memtable.timeRange()
+    if (range === undefined || range.max <= least) continue
+    if (memtable.rows > searchedRowsMax) see(range.min > least ? range.min : least + 1n)
+    else memtable.anyTime(table.schema.timestampId, see)
+  }
+  return found
+}
+
+/** The range without timestamps from `end` on. */
+function upTo([first, last]: readonly [string, string], end: bigint): (readonly [string, string])[] {
+  if (BigInt(last) < end) return [[first, last]]
+  return BigInt(first) < end ? [[first, `${end - 1n}`]] : []
 }
 
 /** Detached parts, with the views whose buckets are being sealed without their rows. */

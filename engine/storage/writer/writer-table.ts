@@ -72,7 +72,7 @@ export interface Compacted {
 }
 
 /** A part, and the number of its rows that upserts have removed. */
-export interface PartExtent extends Pick<PartDescriptor, 'id' | 'partition' | 'minTs' | 'maxTs'> {
+export interface PartExtent extends Pick<PartDescriptor, 'id' | 'partition' | 'minTs' | 'maxTs' | 'minTxn'> {
   readonly removed: number
 }
 

@@ -22,6 +22,7 @@ import { flushTable } from './writer-flush.js'
 import { noneLeaving } from './writer-keys.js'
 import { requireFormatOf } from './writer-manifest.js'
 import { afterRewrite } from './writer-rewrite.js'
+import { hasSealedBuckets } from './writer-seal.js'
 import type { WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -54,7 +55,7 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
     if (draft.schema === null) continue
     if (!isTableName(draft.schema.name)) throw new SqlError(`invalid table name [name=${draft.schema.name}]`, 0)
     if (table === undefined) catalog.addDrafted(draft.schema)
-    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft.schema, draft.emptied)
+    else enterSchema(state, table, draft, draft.schema)
   }
   const taken = catalog.renamed()
   if (taken !== undefined) throw changedMeanwhile(taken)
@@ -66,17 +67,25 @@ function required(table: WriterTable | undefined): WriterTable {
   return table
 }
 
-function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: DraftedTable): WriterTable | undefined {
-  const table = catalog.byId.get(tableId)
+function checkedTable(state: WriterState, draft: DraftedTable): WriterTable | undefined {
+  const { tableId, base, name, read, truncated } = draft
+  const table = state.catalog.byId.get(tableId)
   if (base === 0) return undefined
   if (table === undefined || table.schema.version !== base) throw changedMeanwhile(name)
   const isAsRead = read === null || (read.transaction === table.transaction && read.rewrites === table.rewrites)
-  if (!isAsRead) throw changedMeanwhile(name)
+  // Rows that are written again would be added to buckets that have been sealed meanwhile, and have them.
+  const isSealed = read !== null && !truncated && hasSealedBuckets(state, table)
+  if (!isAsRead || isSealed) throw changedMeanwhile(name)
   return table
 }
 
-function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchema, emptied: boolean): void {
-  const schema = withDedupStart(table.schema, drafted, emptied ? 0 : table.transaction)
+function enterSchema(state: WriterState, table: WriterTable, draft: DraftedTable, drafted: TableSchema): void {
+  const { emptied } = draft
+  // By now, others may be sealed than when the transaction read the schema.
+  const sealed = draft.truncated ? undefined : table.schema.sealed
+  if (drafted.version === table.schema.version && sealed === table.schema.sealed) return
+  const started = withDedupStart(table.schema, drafted, emptied ? 0 : table.transaction)
+  const schema = { ...withSeals(started, sealed), version: Math.max(drafted.version, table.schema.version + 1) }
   if (!emptied && schema.dedupSkips === true && table.mayHaveRemovals && changesDedup(table.schema, schema))
     throw new SqlError(
       `DEDUP SKIP of a table with rows that were removed is not supported in a transaction [table=${schema.name}]`,
@@ -86,6 +95,10 @@ function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchem
   // The DEDUP index of a memtable is built for one set of keys.
   if (changesDedup(table.schema, schema)) flushTable(state, table)
   state.catalog.replaceDrafted(table, schema)
+}
+
+function withSeals({ sealed: _, ...schema }: TableSchema, sealed: TableSchema['sealed']): TableSchema {
+  return sealed === undefined ? schema : { ...schema, sealed }
 }
 
 function extraOf(state: WriterState, dropped: readonly WriterTable[], emptied: readonly WriterTable[]): CommitExtra {

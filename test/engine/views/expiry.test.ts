@@ -68,6 +68,37 @@ for (const [kind, column] of Object.entries(frames))
     )
   }, 120_000)
 
+test('late rows that keep arriving do not stop DROP PARTITION', async () => {
+  await client.rows('create table tardy (ts timestamp, k symbol, n long) timestamp(ts) partition by day')
+  await client.rows(
+    'create live view tardy_gaps flush every 60m start from beginning as select ts, k, n, lag(n) over (partition by k order by ts) p from tardy',
+  )
+  await client.rows(
+    'create materialized view tardy_days refresh manual as (select ts, sum(n) s, count() c from tardy sample by 1d)',
+  )
+  await client.rows(
+    "insert into tardy values ('2024-01-01', 'rare', 1), ('2024-01-01T06', 'often', 2), ('2024-01-03', 'often', 3)",
+  )
+  const before = await client.rows("select k, n, p from tardy_gaps where ts in '2024-01-01T06'")
+  let [count, isDone] = [0, false]
+  const arriving = Array.from({ length: 3 }, async () => {
+    while (!isDone) {
+      const second = ++count
+      await client.rows(`insert into tardy values (dateadd('s', ${second}, '2024-01-01T12'), 'late', 10)`)
+    }
+  })
+  while (count < 20) await new Promise((resolve) => setTimeout(resolve, 1))
+  const dropped = client.rows("alter table tardy drop partition list '2024-01-01'").finally(() => {
+    isDone = true
+  })
+  await Promise.all([dropped, ...arriving])
+  const days = `[${3 + count * 10},${2 + count}]`
+  expect(await client.rows("select s, c from tardy_days where ts = '2024-01-01'")).toBe(days)
+  await client.rows('refresh materialized view tardy_days')
+  expect(await client.rows("select s, c from tardy_days where ts = '2024-01-01'")).toBe(days)
+  expect(await client.rows("select k, n, p from tardy_gaps where ts in '2024-01-01T06'")).toBe(before)
+}, 120_000)
+
 test('rows that keep arriving do not stop DROP PARTITION of a table with a live view', async () => {
   await client.rows('create table busy (ts timestamp, k symbol, n long) timestamp(ts) partition by day')
   await client.rows(

@@ -151,18 +151,35 @@ test.each([
   }
 })
 
-test('buckets of a view that outlive rows', async () => {
+test.each([
+  ['a view', 'materialized view v as (select ts, max(x) y from t sample by 1h)', 'materializedViews', 'lateSealed'],
+  [
+    'a view whose aggregates do not combine',
+    'materialized view v as (select ts, first(cast(x as varchar)) y from t sample by 1h)',
+    'materializedViews',
+    'sealedBuckets',
+  ],
+  [
+    'a live view',
+    'live view v flush every 1s start from beginning as select ts, x, sum(x) over (partition by x order by ts rows 2 preceding) s from t',
+    'liveViews',
+    'liveViews',
+  ],
+] as const)('buckets of %s that outlive rows', async (_, view, before, after) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
   const engine = await openTestEngine(root, { queryThreads: 1 })
   const found = (): number => formatOf(nodeFiles(), join(root, 'manifest'))
   try {
     await engine.execute('create table t (x int, ts timestamp) timestamp(ts) partition by day', executeOptions)
-    await engine.execute('create materialized view v as (select ts, max(x) y from t sample by 1h)', executeOptions)
+    await engine.execute(`create ${view}`, executeOptions)
     await engine.execute("insert into t values (1, '2024-01-01'), (2, '2024-01-03')", executeOptions)
     await engine.execute('checkpoint', executeOptions)
-    expect(found()).toBe(formats.materializedViews)
+    expect(found()).toBe(formats[before])
     await engine.execute("alter table t drop partition list '2024-01-01'", executeOptions)
-    expect(found()).toBe(formats.lateSealed)
+    expect(found()).toBe(formats[after])
+    await engine.execute("insert into t values (3, '2024-01-01')", executeOptions)
+    await engine.execute('update t set x = x + 1', executeOptions)
+    expect(found(), 'with a late row').toBe(formats[after])
   } finally {
     await engine.close()
     rmSync(root, { recursive: true })

@@ -22,7 +22,7 @@ test('tables of two transactions have different ids', () => {
     const drafts = pair.map((name, at) => {
       const id = ids[index * 2 + at] as number
       const schema = { ...schemaOf([dataType('LONG')]), id, name }
-      return { tableId: id, base: 0, name, schema, emptied: false, read: null }
+      return { tableId: id, base: 0, name, schema, emptied: false, truncated: false, read: null }
     })
     host.writer.receive({ kind: 'transaction', requestId: 201 + index, drafts, tables: [] })
     expect(host.await(201 + index).error).toBeNull()

@@ -36,7 +36,7 @@ function read(host: WriterHost): { readonly release: () => void; readonly drop: 
   const version = host.catalog.table('t')
   if (version === undefined) throw new Error('no table')
   const sealing: Sealing = {
-    views: [{ viewId: 99, ranges: [['0', '1000']] }],
+    views: [{ viewId: 99, ranges: [['0', '1000']], adds: true }],
     needed: [['0', '1000']],
     parts: version.parts.map(({ id }) => [id, 0]),
     version: version.version,
@@ -111,7 +111,7 @@ function sealedOf(host: WriterHost) {
     const now = host.catalog.table('t')
     const gone = now?.parts.filter(({ partition }) => partitions.includes(partition)) ?? []
     const parts = gone.map(({ id }) => [id, 0] as const)
-    const sealing = { views: [{ viewId, ranges }], needed: [], parts, version: now?.version ?? 0, losing }
+    const sealing = { views: [{ viewId, ranges, adds: true }], needed: [], parts, version: now?.version ?? 0, losing }
     return host.change({ kind: 'partitions', tableId: version.schema.id, operation: 'drop', partitions, sealing })
   }
   const bounds = () => lateBounds(host.catalog.table('t')?.schema ?? {}, { id: viewId })
