@@ -156,7 +156,10 @@ export class QueryPool {
     ready: Promise<void> | null = null,
   ): RunningQuery {
     this.#options.used?.()
-    const request = { ...requested, ...withViewSides(requested.query, requested.snapshots, this.#options.memory) }
+    const { query, snapshots, profile } = requested
+    // EXPLAIN ANALYZE reports on the nodes of the plan as it is.
+    const sides = withViewSides(query, snapshots, this.#options.memory, profile === undefined)
+    const request = { ...requested, ...sides }
     const queryId = this.nextQueryId++
     const startedMs = performance.now()
     const post = (note: ToQueryHost): void => this.#postCoordinator(task, note)

@@ -2,14 +2,15 @@
 // the base table. When the query gets its snapshot of view and base table, this file gives both scans their time ranges
 // (view-ranges.ts). If the view has sealed buckets, two more scans read the rows of the base that these lack (this scan
 // has a snapshot of the base with late parts alone), and the stored rows of these buckets. A query that may read stored
-// buckets although they have changed since has the first scan only.
+// buckets although they have changed since has the first scan only. divided-sample.ts then simplifies the plan.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
 import { inputsOf, mapInputs } from '../sql/plan/walk-plan.js'
 import { resolvedRows } from '../sql/scope/live-rows.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
-import { allOfTime, intersect } from '../types/interval.js'
+import { allOfTime, intersect, unite } from '../types/interval.js'
+import { divided, type ReadTables, sampledSide, withoutVoid } from './divided-sample.js'
 import {
   inputsOfView,
   lateParts,
@@ -28,9 +29,14 @@ interface ReadQuery {
 
 /**
  * The query for its snapshots, which are those of `query.tables`; and the snapshots to read, of which one at
- * ViewSide.late has late parts alone.
+ * ViewSide.late has late parts alone. Unless `isSimplified`, the query has the nodes that it had.
  */
-export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): ReadQuery {
+export function withViewSides(
+  query: Query,
+  snapshots: readonly TableSnapshot[],
+  memory: SharedMemory,
+  isSimplified = true,
+): ReadQuery {
   if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return { query, snapshots }
   const read = [...snapshots]
   // All sides of a view must see the same memtables.
@@ -45,10 +51,17 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
     if (side.late !== undefined && late !== undefined) read[side.late] = late
     return sides[side.side]
   }
+  const tables = { snapshots: read, memory }
   const resolve = (plan: Plan): Plan => {
+    const sampled = isSimplified ? sampledSide(plan) : undefined
+    if (sampled !== undefined && plan.kind === 'sample')
+      return dividedBy(sampled, plan, mapInputs(plan, resolve), rangesOf, tables)
     if (plan.kind === 'filter' && plan.viewSide !== undefined)
       return resolvedRows({ ...plan, input: resolve(plan.input) }, rangesOf(plan.viewSide))
-    if (plan.kind !== 'scan' || plan.viewSides === undefined) return mapInputs(plan, resolve)
+    if (plan.kind !== 'scan' || plan.viewSides === undefined) {
+      const mapped = mapInputs(plan, resolve)
+      return isSimplified ? withoutVoid(mapped, tables) : mapped
+    }
     const { viewSides, ...scan } = plan
     return { ...scan, ranges: viewSides.reduce((ranges, side) => intersect(ranges, rangesOf(side)), ownRanges(plan)) }
   }
@@ -58,6 +71,23 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
     subqueries: query.subqueries.map((subquery) => ({ ...subquery, plan: resolve(subquery.plan) })),
   }
   return { query: resolved, snapshots: read }
+}
+
+/** A SAMPLE BY over both sides, whose ranges are known in `resolved`. */
+function dividedBy(
+  side: ViewSide,
+  { align, interval }: Extract<Plan, { kind: 'sample' }>,
+  resolved: Plan,
+  rangesOf: (side: ViewSide) => readonly TimeRange[],
+  tables: ReadTables,
+): Plan {
+  const [view, base] = [side.view, side.base].map((index) => tables.snapshots[index]?.version.schema)
+  if (view === undefined || base === undefined || align.kind !== 'calendar') return resolved
+  const own = { interval, zone: align.zone, offsetMicros: align.offsetMicros }
+  const late = side.late === undefined ? [] : rangesOf({ ...side, side: 'late' })
+  const ranges = unite(rangesOf({ ...side, side: 'computed' }), late)
+  const [grid, sampled] = [viewGrid(view, side.buckets, base), viewGrid(view, [own], base)]
+  return divided(resolved, { ranges, grid, sampled }, tables)
 }
 
 /** The base with the parts that have late rows; its memtables have no other rows of sealed buckets. */

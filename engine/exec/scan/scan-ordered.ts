@@ -8,9 +8,9 @@
 // its next morsel. So of these rows, only those of this stream and of streams that precede it in output order are
 // returned; the others wait.
 
-import type { TimeRange } from '../../sql/plan/plan.js'
 import { dictionariesOf } from '../../storage/schema/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
+import { contains } from '../../types/interval.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import { GatheredBatch } from '../batch/selection.js'
@@ -99,7 +99,7 @@ function restriction(
     count = 0
     for (let at = out >>> 2; at < (out >>> 2) + candidates; at++) {
       const row = u32[at]!
-      if (inRanges(ranges, i64[ts + row]!)) u32[(out >>> 2) + count++] = row
+      if (contains(ranges, i64[ts + row]!)) u32[(out >>> 2) + count++] = row
     }
     return count
   }
@@ -108,10 +108,6 @@ function restriction(
 function filterInput({ snapshot, columnIds, types }: ScanShape): FilterInput {
   const dictionaries = dictionariesOf(snapshot.version)
   return { types, dictionaryOf: (column) => dictionaries.get(columnIds[column] as number) ?? 0 }
-}
-
-function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
-  return ranges.some(({ lo, hi }) => value >= lo && value <= hi)
 }
 
 interface Merging {
