@@ -17,11 +17,11 @@ const backup = join(folder, 'backup')
 
 const views = ['hours', 'days', 'lags', 'sums', 'means'] as const
 const questions = [
-  ...views.map((view) => `select * from ${view}`),
+  ...views.map((view) => `select * from ${view} order by 1, 2, 3`),
   'select view_name, base_table_name, sealed_buckets from materialized_views() order by 1',
   'select view_name, view_sql, flush_every_interval, frozen_ranges from live_views() order by 1',
   ...['show create materialized view hours', 'show create live view sums'],
-  'select ts, k, sum(x), max(x) from tides sample by 1d',
+  'select ts, k, sum(x), max(x) from tides sample by 1d order by 1, 2',
 ]
 
 beforeAll(() => server.start())

@@ -16,7 +16,7 @@ import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { deferredOf, isDeferredParameter } from '../typing/deferred-values.js'
+import { deferredOf, isDeferredParameter, OtherPlanError } from '../typing/deferred-values.js'
 import { besideDecimals } from '../typing/exact-numbers.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
@@ -238,7 +238,7 @@ function laterRanges(
   const bounds = Array.from({ length: count }, (_, index) => {
     const bound = (): Value => {
       const all = boundsNow()
-      if (all.length !== count) throw new SqlError('another number of ranges needs another plan', text.position)
+      if (all.length !== count) throw new OtherPlanError()
       return all[index] ?? null
     }
     return deferredOf(bound, operand.type, text.position, text)

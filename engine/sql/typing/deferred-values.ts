@@ -25,6 +25,13 @@ import type { Parameter } from '../catalog.js'
 import type { WrittenConstant } from '../parse/statement-form.js'
 import type { Expression } from '../plan/plan.js'
 
+/** The plan does not fit the values, so the statement is planned with its own. No client sees this error. */
+export class OtherPlanError extends SqlError {
+  constructor() {
+    super('the values need a plan of their own', -1)
+  }
+}
+
 /** A statement whose constants are deferred. */
 interface WrittenStatement {
   readonly constants: readonly WrittenConstant[]
@@ -167,7 +174,7 @@ export class DeferredValues {
 
 /** Throws for NULL, also in the forms that it has as a number and as a character. */
 function requireValue(value: Value): void {
-  if (value === null || value === '' || Number.isNaN(value)) throw new SqlError('NULL needs a plan of its own', -1)
+  if (value === null || value === '' || Number.isNaN(value)) throw new OtherPlanError()
 }
 
 /** Whether the part of a syntax tree, which starts where the constant does, is its literal. */

@@ -155,7 +155,7 @@ test.each([
   ['a view', 'materialized view v as (select ts, max(x) y from t sample by 1h)', 'materializedViews', 'lateSealed'],
   [
     'a view whose aggregates do not combine',
-    'materialized view v as (select ts, first(cast(x as varchar)) y from t sample by 1h)',
+    'materialized view v as (select ts, mode(x) y from t sample by 1h)',
     'materializedViews',
     'sealedBuckets',
   ],
