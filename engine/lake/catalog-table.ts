@@ -429,7 +429,8 @@ export class CatalogTable implements CommittedTable {
         throw this.#refused(schema, error)
       })
       await this.#settle(result, () => false)
-      if (result.kind === 'conflict' || !needsUpgrade(schema, this.#loaded())) return false
+      if (!needsUpgrade(schema, this.#loaded())) return true
+      if (result.kind === 'conflict') return false
       throw this.#refused(schema, result.kind === 'unknown' ? result.error : null)
     })
   }

@@ -8,6 +8,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decodeAvro } from '../../../engine/lake/avro-file.js'
+import { creationOf } from '../../../engine/lake/catalog-layout.js'
+import { CatalogTable } from '../../../engine/lake/catalog-table.js'
 import type { LakeChange } from '../../../engine/lake/committed-table.js'
 import { LakeTable, type LakeTableOptions } from '../../../engine/lake/lake-table.js'
 import {
@@ -24,6 +26,7 @@ import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-sto
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
 import type { PartitionUnit, TableSchema } from '../../../engine/storage/schema/schema.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
+import { committed, newTable } from '../../support/lake/rest-catalog.js'
 import { createRandom } from '../../support/random.js'
 import { runs } from '../../support/runs.js'
 import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
@@ -436,4 +439,40 @@ test('a table that cannot be read keeps the objects of the one that it replaces'
   expect(placesOf({ schema }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`])
   const next: TableSchema = { ...schema, lake: { uuid, formatVersion: 3, replaces: 'former' } }
   expect(placesOf({ schema: next }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`, 'root/lake/7-former/'])
+})
+
+test('a table of an external catalog gets format version 3 without a conflict', async () => {
+  const { store } = plainStore()
+  const schema = schemaOf(types.slice(0, 3))
+  const json = (all: readonly object[]) => all.map((one) => ({ ...one }))
+  let metadata = newTable({ ...creationOf(schema) })
+  let conflicts = 0
+  const table = await CatalogTable.open(
+    {
+      ...{
+        ...counted(store),
+        store: Object.assign(store, { bucket: () => store }),
+        rootId: 'root',
+        identity: '7-u',
+        schema,
+      },
+      ...{ sleep: async () => {}, onConflict: () => conflicts++ },
+      catalog: {
+        load: async () => metadata,
+        create: async () => metadata,
+        commit: async (_name, requirements, updates) => {
+          metadata = committed(metadata, json(requirements), json(updates))
+          return { kind: 'committed', metadata }
+        },
+        rename: async () => true,
+        describe: (name) => name,
+      },
+    },
+    { version: 0 },
+  )
+  await table.prepare(schema)
+  expect(metadata['format-version']).toBe(2)
+  await table.prepare({ ...schema, lake: { uuid, formatVersion: 3 } })
+  expect(metadata['format-version']).toBe(3)
+  expect(conflicts).toBe(0)
 })
