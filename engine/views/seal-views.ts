@@ -46,6 +46,7 @@ import {
   lateParts,
   memtableRanges,
   rightGrid,
+  textOf,
   trustedRanges,
   viewGrid,
   withoutRows,
@@ -275,10 +276,6 @@ function mayAdd(operations: SealOperations, snapshot: ReadSnapshot, viewId: numb
     if (thrown instanceof SqlError) return true
     throw thrown
   }
-}
-
-function textOf({ lo, hi }: TimeRange): readonly [string, string] {
-  return [`${lo}`, `${hi}`]
 }
 
 /** The rows of the base on which the buckets depend: for a live view, also rows before them. */

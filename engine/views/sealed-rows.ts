@@ -5,7 +5,9 @@
 //   1. Finds the parts (Parquet files) of the base with such rows, up to the last flushed transaction: rows in memtables
 //      are of later ones.
 //   2. Computes the rows of the view that change, over these parts alone.
-//   3. Replaces these rows, and notes the transaction in the view's record of stored buckets (StoredBuckets.addedTo), in
+//   3. Notes in the records of views over this view that their buckets with such rows are outdated: that these parts are
+//      new to them would not show any more once they are gone (DROP or DETACH PARTITION, DELETE).
+//   4. Replaces these rows, and notes the transaction in the view's record of stored buckets (StoredBuckets.addedTo), in
 //      one record of the log. So after a crash, each row was added once or will be. The writer refuses that if the base
 //      no longer has the parts: the next refresh tries again.
 //
@@ -32,7 +34,7 @@ import { quoteIdent } from '../types/identifier.js'
 import { complement, intersect, normalise, unite } from '../types/interval.js'
 import { isReplaced, joined, type LateSession, onlyAdded } from './late-rows.js'
 import { addsLate, condition, listedUnkept, type RefreshOperations, seenBy } from './refresh-view.js'
-import { lateParts, type SeenView } from './view-ranges.js'
+import { inputsOfView, lateParts, rangesOfList, type SeenView, textOf } from './view-ranges.js'
 
 /** Additions of one refresh. */
 const additionsMax = 100
@@ -150,6 +152,7 @@ async function added(
   }
   const changes = await operations.late.changes(view, session, signal)
   if (changes === null) return null
+  await outdateAbove(operations, late)
   const left = await rowsIn(operations, late, intersect(ranges, unkept), signal)
   const more = normalise(changes.unkept.map((start) => seen.grid.whole({ lo: start, hi: start })))
   const stored = recordOf(operations, late, left, more)
@@ -182,10 +185,30 @@ function recordOf(
 
 type LateParts = LateView<Pick<SeenView, 'snapshot' | 'view' | 'base'>>
 
+/** Makes durable that views over this one have outdated buckets, where its sealed buckets get rows of the parts. */
+async function outdateAbove(
+  { catalog, byId, record }: RefreshOperations,
+  { seen: { view, base }, parts }: LateParts,
+): Promise<void> {
+  const { id } = view.version.schema
+  const extents = normalise(parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })))
+  const changing = intersect(extents, sealedRanges(base.version.schema, id))
+  for (const { schema } of catalog.tables()) {
+    const { stored } = schema
+    const isAbove = inputsOfView(schema, byId)?.between.some((between) => between.id === id)
+    if (stored === undefined || isAbove !== true) continue
+    const outdated = joined(unite(rangesOfList(stored.outdated), changing), rangesMax)
+    if (intersect(rangesOfList(stored.ranges), outdated).length === 0) continue
+    await record(schema.id, { ...stored, changes: stored.changes + 1, outdated: outdated.map(textOf) })
+  }
+}
+
 /** Counts all rows as left out. */
 async function omitted(operations: RefreshOperations, late: LateParts, signal: StopSignal | null): Promise<boolean> {
   const { base, view } = late.seen
   const { id } = view.version.schema
+  // Until now, queries of the view may have added the rows.
+  await outdateAbove(operations, late)
   const rows = await rowsIn(operations, late, sealedRanges(base.version.schema, id), signal)
   return isRecorded(operations, id, recordOf(operations, late, rows))
 }

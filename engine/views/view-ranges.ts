@@ -3,7 +3,8 @@
 //
 //   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part
 //           (Parquet file) that was added or removed since the bucket was stored, unless a compaction has only joined
-//           parts; of a view over a view, also those whose rows there were sealed or expired since
+//           parts; of a view over a view, also those whose rows there were sealed or expired since,
+//           or got late rows after that
 //   clean   the recorded ranges without the dirty buckets
 //   sealed  buckets that have outlived rows of the base: read as stored in any case
 //   kept    what the TTL of the view has left
@@ -96,7 +97,7 @@ function isOfColumns(inputs: ViewInputs): boolean {
 
 function ofThisProcess({ stored }: TableSchema): readonly TimeRange[] {
   if (stored === undefined || (stored.process !== undefined && stored.process !== thisProcess)) return []
-  return rangesOf(stored.ranges)
+  return rangesOfList(stored.ranges)
 }
 
 /** The same as cleanRanges(), of the columns that the base had when the buckets were stored. */
@@ -245,26 +246,24 @@ export function notedBetween(
   between: readonly TableSchema[],
   base: TableSchema,
 ): NonNullable<StoredBuckets['between']> {
-  return between.map((view) => [
-    sealedRanges(base, view.id).map(({ lo, hi }) => [`${lo}`, `${hi}`] as const),
-    view.stored?.expired ?? null,
-  ])
+  return between.map((view) => [sealedRanges(base, view.id).map(textOf), view.stored?.expired ?? null])
 }
 
 export function changedBetween(stored: StoredBuckets, between: readonly TableSchema[], base: TableSchema): TimeRange[] {
   return [...sealedBetween(stored, between, base), ...expiredBetween(stored, between)]
 }
 
-/** Buckets of views between that were sealed since, or are no longer. */
+/** Buckets of views between that were sealed since, or are no longer, and where sealed ones have got late rows. */
 function sealedBetween(
-  { between: noted = [] }: StoredBuckets,
+  { between: noted = [], outdated }: StoredBuckets,
   between: readonly TableSchema[],
   base: TableSchema,
 ): TimeRange[] {
-  return notedBetween(between, base).flatMap(([sealed], index) => {
-    const [now, before] = [rangesOf(sealed), rangesOf(noted[index]?.[0] ?? [])]
+  const sealings = notedBetween(between, base).flatMap(([sealed], index) => {
+    const [now, before] = [rangesOfList(sealed), rangesOfList(noted[index]?.[0])]
     return [...intersect(now, complement(before)), ...intersect(before, complement(now))]
   })
+  return [...rangesOfList(outdated), ...sealings]
 }
 
 /** Buckets of views between that their TTL has removed since. */
@@ -275,8 +274,13 @@ function expiredBetween({ between: noted = [] }: StoredBuckets, between: readonl
   })
 }
 
-function rangesOf(ranges: readonly (readonly [string, string])[]): TimeRange[] {
-  return ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
+export function rangesOfList(list: StoredBuckets['ranges'] = []): TimeRange[] {
+  return list.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
+}
+
+/** How lists have a range. */
+export function textOf({ lo, hi }: TimeRange): StoredBuckets['ranges'][number] {
+  return [`${lo}`, `${hi}`]
 }
 
 function largest(...bounds: readonly (string | null)[]): bigint {

@@ -121,6 +121,8 @@ export interface StoredBuckets {
   readonly expired?: string
   /** Of a view over views: their sealed buckets, and what had expired, when the buckets were stored. */
   readonly between?: readonly (readonly [sealed: readonly StoredRange[], expired: string | null])[]
+  /** Of a view over views: where sealed buckets of these have got late rows, or left them out, since. Absent: nowhere. */
+  readonly outdated?: readonly StoredRange[]
   /**
    * Of a live view with frames of ROWS: to compute rows from the timestamp `at` on, rows of the base from `from` on are
    * enough. In order of time.
