@@ -1,8 +1,8 @@
 // Derives access control from the settings: configured users, keys and certificates; checks for insecure
 // configurations.
 
-import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { type BigIntStats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
@@ -21,12 +21,15 @@ export function httpAuthenticator(settings: Settings, users: UserDirectory): Aut
 }
 
 export function pgAuthenticator(settings: Settings, users: UserDirectory, root: string): Authenticator {
-  return new Authenticator({ ...pgAccess(settings), users, nameSecret: nameSecretOf(root) })
+  return new Authenticator({ ...pgAccess(settings), users, nameSecret: nameSecretOf(statSync(root, { bigint: true })) })
 }
 
-/** From properties of the root folder that do not change, and that only users of this machine can read. */
-function nameSecretOf(root: string): Buffer {
-  const { ino, birthtimeNs } = statSync(root, { bigint: true })
+/**
+ * From properties of the root folder that do not change, and that only users of this machine can read. Where the file
+ * system does not know when the folder was created, its inode alone could be guessed: then each start has another secret.
+ */
+export function nameSecretOf({ ino, birthtimeNs }: Pick<BigIntStats, 'ino' | 'birthtimeNs'>): Buffer {
+  if (birthtimeNs <= 0n) return randomBytes(32)
   return createHash('sha256').update(`${ino} ${birthtimeNs}`).digest()
 }
 

@@ -8,6 +8,7 @@ import {
   configuredNames,
   exposures,
   lineAuthCause,
+  nameSecretOf,
   sideEffects,
 } from '../../../deploy/settings/security.js'
 import { loadSettings, type Settings } from '../../../deploy/settings/settings.js'
@@ -111,4 +112,13 @@ test.each([
   expect([http.readOnly, pgOptions(loaded).readOnly, line !== null]).toEqual(closed)
   expect(http.acceptingWrites).toEqual(accepting)
   expect(sideEffects(loaded).length).toBe(line === null ? 0 : 1)
+})
+
+test('what unknown names are asked stays the same after a restart, but cannot be guessed from an inode', () => {
+  const root = { ino: 1234n, birthtimeNs: 1_772_409_600_123_456_789n }
+  expect(nameSecretOf(root)).toEqual(nameSecretOf(root))
+  expect(nameSecretOf(root)).not.toEqual(nameSecretOf({ ...root, ino: 1235n }))
+  const unknown = { ino: 1234n, birthtimeNs: 0n }
+  expect(nameSecretOf(unknown)).toHaveLength(32)
+  expect(nameSecretOf(unknown)).not.toEqual(nameSecretOf(unknown))
 })
