@@ -3,6 +3,8 @@
 // the form of each protocol, is stored in one table per protocol; /exec must return the same bytes for all tables.
 
 import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parquetReadObjects } from 'hyparquet'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -279,4 +281,12 @@ test('infinite values leave as documented', async () => {
     ['-Infinity'],
     ['1.5'],
   ])
+  const form = new FormData()
+  form.append('data', new Blob([file]), 'infinite.parquet')
+  await fetch(`http://${server.address('http')}/imp?name=brought`, { method: 'POST', body: form })
+  expect(await server.rows('select d from brought where d is not null')).toEqual([[1.5]])
+  mkdirSync(join(server.root, 'import'), { recursive: true })
+  writeFileSync(join(server.root, 'import/infinite.parquet'), Buffer.from(file))
+  await server.rows("create table selected as (select * from read_parquet('infinite.parquet'))")
+  expect(await server.rows('select d::varchar from selected')).toEqual([['Infinity'], ['-Infinity'], [null], ['1.5']])
 })
