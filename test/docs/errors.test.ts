@@ -128,7 +128,8 @@ function linkOf({ text, files: [file = ''] }: ErrorText): string {
     .replace('README', 'SQL')}](${page})`
 }
 
-/** Clauses that a message names in capitals tell more than the source. */
+/** Clauses that a message names in capitals tell more than the source, and so does what other sessions may cause. */
 function nameIn(text: string): string {
+  if (/^the table (was dropped in the meantime|has changed meanwhile)/.test(text)) return 'transaction'
   return /SAMPLE BY|LATEST|FILL|PIVOT|MERGE|HORIZON|ASOF/.exec(text)?.[0].toLowerCase() ?? ''
 }
