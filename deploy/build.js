@@ -30,6 +30,10 @@ import { renderDocs } from './build-docs.js'
 import { docsState, forgetBuilt, home, markBuilt, programs, sourceFiles, sourcesState } from './build-state.js'
 
 const dist = join(home, 'dist')
+
+/** Doc comments stay in the sources; those that licences ask for go along. */
+const comments = { legal: true, jsdoc: false, annotation: false }
+
 const banner = '// Packed by deploy/build.js.'
 const placeMark = 'penstock-place:'
 const transform = { target: 'es2023', typescript: { onlyRemoveTypeImports: true } }
@@ -118,6 +122,7 @@ async function packPrograms() {
     format: 'cjs',
     entryFileNames: ({ name }) => `packed/${name.replaceAll('/', '-')}-[hash].cjs`,
     chunkFileNames: 'packed/[name]-[hash].cjs',
+    comments,
     banner,
   })
   await build.close()
@@ -266,6 +271,7 @@ async function packPackages(required) {
     chunkFileNames: 'packed/[name]-[hash].cjs',
     // Whitespace alone: names stay, so that stack traces can be read.
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    comments,
     banner,
   })
   await build.close()
