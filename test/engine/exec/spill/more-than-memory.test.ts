@@ -75,7 +75,7 @@ test.each(spillMatrix.filter((_, index) => index % every === 0))('$name: $sql', 
 const composedLeft = 9 * 1024 * 1024
 /** test/crash/more-than-memory.ts runs all pairs, with memory for both operators. */
 const everyPair = 16
-test.each(spillCompositions(1).filter((_, index) => index % everyPair === 0))('$name: $sql', ({ sql }) => {
+test.each(spillCompositions(1).filter((_, index) => index % everyPair === 0))('$name: $sql', ({ name, sql }) => {
   const query = queryOfText(sql, database)
   const tables = tablesOf(query, database)
   const { temporary } = countedFiles(directory, database.bench.memory)
@@ -83,6 +83,7 @@ test.each(spillCompositions(1).filter((_, index) => index % everyPair === 0))('$
   const heapState = () => (random.chance(0.15) ? 'crowded' : 'free') as 'crowded' | 'free'
   const { rows } = runQuery(database.bench, query, tables, { temporary, memoryLeft: composedLeft, heapState })
   expectSameRows(rows, runQuery(database.bench, query, tables).rows)
-  expect(rows.length).toBeGreaterThan(0)
+  // INTERSECT and EXCEPT of other rows may have none.
+  if (!name.startsWith('set over')) expect(rows.length).toBeGreaterThan(0)
   expect(readdirSync(directory)).toEqual([])
 })
