@@ -10,6 +10,7 @@ import { type DataType, dataType, isDay } from '../../types/column-types.js'
 import { isText, isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { relationNames, type StoredView } from '../catalog.js'
+import { type Dialect, nativeDialect } from '../dialect.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { ownName } from '../parse/expect.js'
 import { parseViewQuery } from '../parse/parse.js'
@@ -234,7 +235,8 @@ function materializedView(
   const stored = (): Relation => tableRelation(version, alias, context)
   const { viewRead, readsStored, refreshes } = context
   if (viewRead === 'stored' && readsStored && refreshes === null) return storedAlone(version, stored(), context)
-  const query = (): Relation => boundView(startingFrom(parseViewQuery(sql), live, baseId, context), sql, context)
+  const query = (): Relation =>
+    boundView(startingFrom(parseViewQuery(sql), live, baseId, context), sql, context, nativeDialect)
   const computed = named(atView(version.schema, position, query), alias)
   const chain = chainOf(baseId, computed.plan, context)
   return readView(computed, stored, version, chain, alias, context, {
@@ -247,7 +249,7 @@ function materializedView(
 function inView(view: StoredView, position: number, context: BindContext): Relation {
   const query = atView(view, position, () => parseViewQuery(view.sql))
   const overridden = overriddenBy(context.declared, query)
-  return atView(view, position, () => boundView(overridden, view.sql, context))
+  return atView(view, position, () => boundView(overridden, view.sql, context, context.dialect))
 }
 
 /** Reports an error in a view's text at the view's name, since its position is not one in the statement. */
@@ -260,16 +262,17 @@ function atView<Made>(view: Pick<StoredView, 'name'>, position: number, make: ()
   }
 }
 
+/** Refreshes store what queries in the native dialect give, so all clients read that. */
 export function viewRelation(sql: string, context: BindContext): Relation {
-  return boundView(parseViewQuery(sql), sql, context)
+  return boundView(parseViewQuery(sql), sql, context, nativeDialect)
 }
 
 /**
  * Binds a view with its own text and without the WITH names around it. Its tables and sub-queries are added to the
  * statement's.
  */
-function boundView(query: ast.Query, sql: string, context: BindContext): Relation {
-  const inner: BindContext = { ...context, sql, commonTables: [], returned: null, rowsNow: null }
+function boundView(query: ast.Query, sql: string, context: BindContext, dialect: Dialect): Relation {
+  const inner: BindContext = { ...context, sql, dialect, commonTables: [], returned: null, rowsNow: null }
   const relation = bindQuery(query, inner)
   context.cacheable = inner.cacheable
   return relation

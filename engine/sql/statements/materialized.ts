@@ -29,6 +29,7 @@ import { timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
 import { tableRelation, viewRelation } from '../bind/from.js'
 import { liveOf, materializedOf } from '../bind/show.js'
+import { nativeDialect } from '../dialect.js'
 import { partitionUnitOf } from '../parse/table-options.js'
 import { type Expression, type Plan, type PlanColumn, type Query, rowIdColumn, type TimeRange } from '../plan/plan.js'
 import { lateRows } from '../plan/view-late.js'
@@ -59,7 +60,8 @@ export function kindsOf(views: readonly TableSchema[]): string {
   return kinds.size > 1 ? 'materialized and live views' : `${[...kinds].join('')}s`
 }
 
-export function planCreateMaterialized(written: ast.CreateMaterialized, context: BindContext): PlannedStatement {
+export function planCreateMaterialized(written: ast.CreateMaterialized, session: BindContext): PlannedStatement {
+  const context: BindContext = { ...session, dialect: nativeDialect }
   const { view, ifNotExists, timestamp } = written
   const tag = 'CREATE MATERIALIZED VIEW'
   checkTableName(view.name, view.position, 'Could not create materialized view, ')
@@ -238,7 +240,8 @@ export function planRefresh(
 
 // CREATE LIVE VIEW --------------------------------------------------------------------------------------------------
 
-export function planCreateLive(statement: ast.CreateLive, context: BindContext): PlannedStatement {
+export function planCreateLive(statement: ast.CreateLive, session: BindContext): PlannedStatement {
+  const context: BindContext = { ...session, dialect: nativeDialect }
   const { view, ifNotExists, flushEvery, inMemory } = statement
   const tag = 'CREATE LIVE VIEW'
   checkTableName(view.name, view.position, 'Could not create live view, ')

@@ -7,7 +7,6 @@ import { SqlError } from '../../base/errors.js'
 import { storedColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { intervalTicks, type SampleInterval } from '../../types/timestamp-floor.js'
 import { tableRelation, viewRelation } from '../bind/from.js'
-import { nativeDialect } from '../dialect.js'
 import type { Plan } from '../plan/plan.js'
 import { type RewriteView, withStoredBuckets } from '../plan/view-rewrite.js'
 import type { BindContext } from '../scope/bind-context.js'
@@ -40,15 +39,11 @@ function hasStored({ materialized, stored }: TableSchema): boolean {
   )
 }
 
-/**
- * Undefined if the view's query does not bind, or has other columns than when the view was created. It is bound in the
- * dialect in which refreshes store it.
- */
+/** Undefined if the view's query does not bind, or has other columns than when the view was created. */
 function offered(version: TableVersion, context: BindContext): RewriteView | undefined {
   const { materialized, name } = version.schema
-  const native: BindContext = { ...context, dialect: nativeDialect }
   try {
-    const plan = materialized === undefined ? undefined : viewRelation(materialized.sql, native).plan
+    const plan = materialized === undefined ? undefined : viewRelation(materialized.sql, context).plan
     const query = plan === undefined ? undefined : storedQuery(version, plan)
     if (query === undefined) return undefined
     return { version, query, stored: () => scanOf(version, name, context) }
