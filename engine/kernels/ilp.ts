@@ -17,7 +17,7 @@
 //   symbol       non-empty text without backslash and `=`; a new one is inserted into the dictionary
 //   boolean      t T true True TRUE f F false False FALSE
 //   i8 .. i64    123i within the type's range and not its NULL
-//   f32 f64      decimal number (f32: rounded to double, then to float; f32 overflow stops), 123i, or binary `=` 0x10
+//   f32 f64      decimal number (f32: rounded to double, then to float) without overflow, 123i, or binary `=` 0x10
 //   micros nanos millis   123t (micros), 123n (nanos), 123i (unchanged); conversions must not lose digits of a negative
 //   text         "..." without backslash and newline, valid UTF-8: {address, bytes} pointing into the block
 //   array        binary `=` 0x0e 0x0a: {address, bytes} of dimension count u8, lengths u32 each, doubles, in the block
@@ -160,7 +160,7 @@ function writePrefix(memory: SharedMemory, at: number, maskAt: number, bytes: Ui
   memory.u8.fill(255, maskAt, maskAt + short)
 }
 
-/** Gives the template buffers, one for each column, with room for `maxRows`; the rows before `rows` are filled. */
+/** Gives the template buffers, one for each column and one for the timestamps. */
 export function bindIlpTemplate(
   memory: SharedMemory,
   template: number,

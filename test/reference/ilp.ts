@@ -259,7 +259,8 @@ function numberAt(memory: SharedMemory, at: number): { value: number; end: numbe
   if (text === undefined || /[eEi]/.test(String.fromCharCode(memory.u8[at + text.length]!))) return null
   const digits = text.replace(/[eE].*/, '').replace(/[-.]/g, '')
   if (digits.length > 19 && digits.replace(/^0+/, '').length > 19) return null
-  return { value: Number(text), end: at + text.length }
+  const value = Number(text)
+  return Number.isFinite(value) ? { value, end: at + text.length } : null
 }
 
 function parseTime(memory: SharedMemory, at: number, kind: number, out: number): Outcome {

@@ -20,7 +20,8 @@ export interface LineHarness {
   readonly decoder: LineDecoder
   /** Copies lines to where decode() has them; returns the address. */
   put(bytes: Uint8Array): number
-  decode(text: string | Uint8Array, request?: Partial<LineRequestOptions>): DecodeResult
+  /** A list: the blocks of one request, each at the place of the one before. */
+  decode(text: string | Uint8Array | readonly string[], request?: Partial<LineRequestOptions>): DecodeResult
 }
 
 interface DecodeResult {
@@ -54,8 +55,6 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
     decoder,
     put,
     decode: (text, request = {}) => {
-      const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
-      put(bytes)
       decoder.begin({
         atomic: true,
         skipBadLines: false,
@@ -65,7 +64,13 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
         nowMicros: 1_000_000,
         ...request,
       })
-      decoder.block(ring, bytes.length)
+      const blocks = typeof text === 'string' || text instanceof Uint8Array ? [text] : text
+      for (const [index, block] of blocks.entries()) {
+        if (index > 0) decoder.own()
+        const bytes = typeof block === 'string' ? new TextEncoder().encode(block) : block
+        put(bytes)
+        decoder.block(ring, bytes.length)
+      }
       const tables: DecodeResult['tables'] = {}
       for (const target of decoder.result()) {
         // A column may lie in the piece without a value, or not at all: either way its rows are NULL.

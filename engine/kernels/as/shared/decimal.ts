@@ -43,7 +43,7 @@ export function isDigit(c: u8): bool {
 
 /** End of the last parsed number; undefined if parsing failed. */
 export let parseEnd: usize = 0
-/** False if the last parse found no number, more than 19 digits, or a value that it cannot decide exactly. */
+/** False if the last parse found no number, more than 19 digits, overflow, or a value that it cannot decide exactly. */
 export let parseOk: bool = false
 
 /** Parses an unsigned integer of 1 to 19 digits at p that fits i64. */
@@ -185,10 +185,13 @@ function significant(p: usize, digits: u64): u64 {
   return digits
 }
 
-/** w * 10^q, correctly rounded; sets parseOk to false in the rare case that 128 bits are not sufficient. */
+/** w * 10^q, correctly rounded; sets parseOk to false on overflow, and in the rare case that 128 bits do not suffice. */
 export function eiselLemire(w: u64, q: i32, negative: bool): f64 {
   if (w == 0 || q < powerMin) return negative ? -0.0 : 0.0
-  if (q > powerMax) return negative ? -Infinity : Infinity
+  if (q > powerMax) {
+    parseOk = false
+    return 0
+  }
   const zeros = <i32>clz(w)
   w <<= <u64>zeros
   const power = powersOfFive + (<usize>(q - powerMin) << 4)
@@ -216,7 +219,10 @@ export function eiselLemire(w: u64, q: i32, negative: bool): f64 {
     power2++
   }
   mantissa &= ~(<u64>1 << 52)
-  if (power2 >= 2047) return negative ? -Infinity : Infinity
+  if (power2 >= 2047) {
+    parseOk = false
+    return 0
+  }
   return reinterpret<f64>(mantissa | (<u64>power2 << 52) | (<u64>negative << 63))
 }
 
