@@ -63,7 +63,19 @@ export class TemplateIndex<Owner> {
 
   /** Removes a template before it is freed; without effect if another one has replaced it. */
   remove(template: number): void {
-    if (this.#owners.delete(template)) this.#enterAll()
+    if (!this.#owners.has(template)) return
+    const { u32 } = this.#memory
+    const first = this.#slots >>> 2
+    let at = this.#slotOf(template) - first
+    assert(u32[first + at] === template, 'K2: a template with an owner is in the table')
+    this.#owners.delete(template)
+    u32[first + at] = 0
+    // Those behind it may be there only because its slot was taken.
+    for (at = (at + 1) & this.#mask; u32[first + at] !== 0; at = (at + 1) & this.#mask) {
+      const moved = u32[first + at]!
+      u32[first + at] = 0
+      u32[this.#slotOf(moved)] = moved
+    }
   }
 
   clear(): void {
