@@ -25,9 +25,11 @@ export function picksRows({ calls }: WindowPlan): boolean {
 }
 
 function isPicked(call: WindowCall): boolean {
-  const { name, args, frame, partitionBy, type } = call
+  const { name, args, frame, partitionBy, orderBy, type } = call
   const [value, , fallback] = args
-  if (sortedKey(call) !== undefined || !partitionBy.every(isStable) || value?.type.name !== type.name) return false
+  if (sortedKey(call) !== undefined || value?.type.name !== type.name) return false
+  // The counts and the join evaluate the expressions independently of each other.
+  if (![...args, ...partitionBy, ...orderBy.map(({ expression }) => expression)].every(isStable)) return false
   // A CASE of symbols is a string.
   if (name === 'lag' || name === 'lead') return fallback === undefined || type.name !== 'SYMBOL'
   return name === 'nth_value' && frame.exclude === 'none' && (frame.lo === null || frame.hi === null)

@@ -157,6 +157,14 @@ test.each([
   expectSameRows(rows, expected)
 })
 
+test('a window in random order has one order for all that is computed over it', () => {
+  const { rows } = spilledRows('select l, lag(l, one) over (order by rnd_double()) w from t')
+  const nextOf = new Map(rows.map(([l, before]) => [before, l]))
+  let found = 0
+  for (let l = nextOf.get(null); l !== undefined && found <= rowsCount; l = nextOf.get(l)) found++
+  expect(found).toBe(rowsCount)
+})
+
 test('rows that stay in memory are computed again few times', () => {
   const make = WindowOrder.make
   let computed = 0
