@@ -89,11 +89,14 @@ const turnedNames: ReadonlyMap<string, string> = new Map([
   ['last_not_null', 'first_not_null'],
 ])
 
+/** Aggregates that sort their points by time; points of the same time stay in the order of the rows. */
+const timedNames: ReadonlySet<string> = new Set(['twap', 'haversine_dist_deg'])
+
 /** The function that has the same value over rows in the opposite order; null if there is none. */
 export function turnedName({ name, args }: WindowCall): string | null {
   const turned = turnedNames.get(name)
   if (turned !== undefined) return turned
-  const aggregate = aggregateOf(name, args)
+  const aggregate = timedNames.has(name) ? undefined : aggregateOf(name, args)
   return aggregate !== undefined && aggregate.ordered !== true ? name : null
 }
 
