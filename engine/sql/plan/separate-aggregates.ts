@@ -38,7 +38,7 @@ function separatedSample(plan: SamplePlan): Plan | null {
   const isDistinct = (index: number): boolean => plainNameOf(plan.aggregates[index] as AggregateCall) !== undefined
   const own = numbers.filter(isDistinct)
   const others = numbers.filter((index) => !isDistinct(index))
-  if (own.length === 0) return null
+  if (own.length === 0 || (isFilling(plan) && plan.align.kind === 'calendar' && plan.align.zone !== null)) return null
   const parts = [others, ...own.map((index) => [index])].filter((part) => part.length > 0)
   return joinAggregations(plan, parts, (part, indexes) => {
     const filled = { ...part, fills: indexes.map((index) => plan.fills[index] ?? ({ kind: 'none' } as const)) }
@@ -46,7 +46,15 @@ function separatedSample(plan: SamplePlan): Plan | null {
   })
 }
 
-/** Each distinct value of a group in each bucket, and the plain aggregate over those of each group and bucket. */
+function isFilling({ fills }: SamplePlan): boolean {
+  return fills.some(({ kind }) => kind !== 'none')
+}
+
+/**
+ * Each distinct value of a group in each bucket, and the plain aggregate over those of each group and bucket. With FILL
+ * this is a SAMPLE BY of the starts of the buckets. In a time zone that would be wrong, since the start of a bucket may
+ * be in an earlier one where clocks change.
+ */
 function sampleOfDistinct(plan: SamplePlan): Plan {
   const [call] = plan.aggregates
   const [counted] = call?.args ?? []
@@ -61,7 +69,10 @@ function sampleOfDistinct(plan: SamplePlan): Plan {
   )
   const input: Plan = { ...plan, columns, keys: expressions, aggregates: [], fills: [] }
   const plain = { ...call, name: plainNameOf(call) ?? call.name, args: values.slice(-1) }
-  return { ...plan, input, timestampIndex: 0, keys: values.slice(0, -1), aggregates: [plain] }
+  const keys = values.slice(0, -1)
+  if (isFilling(plan)) return { ...plan, input, timestampIndex: 0, keys, aggregates: [plain] }
+  const bucket: Expression = { kind: 'column', index: 0, type: time.type, position: 0 }
+  return { kind: 'aggregate', columns: plan.columns, input, keys: [bucket, ...keys], aggregates: [plain] }
 }
 
 function made(part: AggregatePlan): Plan {

@@ -236,3 +236,37 @@ test('FILL adds rows for the buckets of all rows where local time is turned back
   expect(expected.length).toBe(80_000)
   expect(created()).toBeGreaterThan(0)
 })
+
+// At 01:00 UTC it is 02:00 again. The bucket from 00:30 on begins then, but 00:30 is in the bucket from 00:15 on.
+test.each([
+  { fill: '', files: 1 },
+  { fill: 'fill(null)', files: 0 },
+])('distinct values are counted in each bucket where clocks are set back $fill', ({ fill, files }) => {
+  const midnight = BigInt(Date.UTC(2024, 9, 27)) * 1000n
+  const rows = Array.from({ length: 40_000 }, (_, row): Value[] => [
+    midnight + BigInt(row) * 200_000n,
+    `key ${row % 3000}`,
+    row % 2,
+  ])
+  const night = [
+    { name: 'ts', type: dataType('TIMESTAMP') },
+    { name: 'v', type: dataType('VARCHAR') },
+    { name: 'k', type: dataType('INT') },
+  ]
+  const own = makeDatabase(database.bench, [{ name: 'night', columns: night, memtables: [rows], timestampId: 0 }])
+  for (const calls of [
+    'count() c, count(distinct v) d',
+    'count(distinct v) d',
+    'count(distinct v) d, sum(distinct k) s',
+  ]) {
+    const sql = `select ts, ${calls} from night sample by 45m ${fill} align to calendar time zone 'Europe/Berlin'`
+    const query = queryOfText(sql, own)
+    const tables = tablesOf(query, own)
+    const expected = runQuery(own.bench, query, tables).rows
+    const { temporary, created } = countedFiles(directory, database.bench.memory)
+    const heapState = () => 'crowded' as const
+    expect(runQuery(own.bench, query, tables, { temporary, heapState }).rows).toEqual(expected)
+    expect(expected.length).toBe(5)
+    expect(Math.sign(created())).toBe(files)
+  }
+})
