@@ -33,7 +33,7 @@ import { sliceOpenEnd } from '../functions/array-slice.js'
 import type { Expression } from '../plan/plan.js'
 import { namedTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, isDayTypeName, truncateToDay } from '../typing/days.js'
-import { deferredOf, isDeferred } from '../typing/deferred-values.js'
+import { deferredOf, isDeferred, isOfParameters } from '../typing/deferred-values.js'
 import { exactNumber } from '../typing/exact-numbers.js'
 import { castOfJson, wholeTypes } from '../typing/json-cast.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
@@ -368,7 +368,7 @@ function digitsOf(value: Expression): DataType | null {
   const { type } = value
   if (type.name === 'DECIMAL') return type
   if (isConstant(value) && value.value === null && value.parameter === undefined) return null
-  if (isConstant(value) && !isDeferred(value) && value.value !== null) return writtenDigits(String(value.value))
+  if (isConstant(value) && !isOfParameters(value) && value.value !== null) return writtenDigits(String(value.value))
   if (!wholeTypes.includes(type.name)) return dataType('DECIMAL', ...unboundedDigits)
   return dataType('DECIMAL', Math.max(integerDigits(type), precisionDefault))
 }

@@ -337,6 +337,16 @@ test('constants that become NULL have plans of their own', async () => {
     for (const text of ['7', '8', 'none', '9', 'no']) await compared(of(text), { session })
 })
 
+test('a number cast to NUMERIC has the digits that it is written with', async () => {
+  const of = (number: string): string =>
+    `select l from t where ${number}::numeric::varchar = ${number}::varchar and l = 7`
+  const written = (text: string): string => `select l from t where l = 7 and '${text}'::numeric::varchar = '${text}'`
+  for (const session of [http, pg])
+    for (const number of ['2.5', '3.5', '3.55', '26', '7000000000']) {
+      for (const sql of [of(number), written(number)]) expect((await compared(sql, { session })).rows).toEqual([[7n]])
+    }
+})
+
 test('a text of a known form has the syntax tree of its own', async () => {
   const of = (n: number): string => `select s, l from t where l = ${n} and s in ('s1', 's2') order by l limit 5 ;\n`
   await compared(of(1))
