@@ -16,21 +16,24 @@ import { type Settings, SettingsError } from './settings.js'
 
 const defaultPgPassword = 'quest'
 
+/** The engine, which opens later, reports a root that is not there. */
+const folderOptions = { bigint: true, throwIfNoEntry: false } as const
+
 export function httpAuthenticator(settings: Settings, users: UserDirectory): Authenticator {
   return new Authenticator({ ...httpAccess(settings), users })
 }
 
 export function pgAuthenticator(settings: Settings, users: UserDirectory, root: string): Authenticator {
-  return new Authenticator({ ...pgAccess(settings), users, nameSecret: nameSecretOf(statSync(root, { bigint: true })) })
+  return new Authenticator({ ...pgAccess(settings), users, nameSecret: nameSecretOf(statSync(root, folderOptions)) })
 }
 
 /**
  * From properties of the root folder that do not change, and that only users of this machine can read. Where the file
  * system does not know when the folder was created, its inode alone could be guessed: then each start has another secret.
  */
-export function nameSecretOf({ ino, birthtimeNs }: Pick<BigIntStats, 'ino' | 'birthtimeNs'>): Buffer {
-  if (birthtimeNs <= 0n) return randomBytes(32)
-  return createHash('sha256').update(`${ino} ${birthtimeNs}`).digest()
+export function nameSecretOf(root: Pick<BigIntStats, 'ino' | 'birthtimeNs'> | undefined): Buffer {
+  if (root === undefined || root.birthtimeNs <= 0n) return randomBytes(32)
+  return createHash('sha256').update(`${root.ino} ${root.birthtimeNs}`).digest()
 }
 
 export function httpAccess(settings: Settings): ConfiguredAccess {
