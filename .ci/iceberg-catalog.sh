@@ -18,10 +18,7 @@ else
 fi
 java -Xmx256m -cp "$CATALOG_JARS/*" org.apache.iceberg.rest.RESTCatalogServer >"$data/service.log" 2>&1 &
 service=$!
-for _ in $(seq 300); do
-  curl -s -f -o /dev/null "$PENSTOCK_CATALOG/v1/config" && break
-  sleep 0.1
-done
+await_service 30 curl -s -f -o /dev/null "$PENSTOCK_CATALOG/v1/config"
 "$@"
 status=$?
 [ "$status" -eq 0 ] || tail -n 20 "$data/service.log"

@@ -11,11 +11,7 @@ export PENSTOCK_S3_READER=reader PENSTOCK_S3_READER_SECRET=another+secret/key
 export MINIO_ROOT_USER=administrator MINIO_ROOT_PASSWORD=administrator-secret
 HOME=$data "$MINIO" server --quiet --address "127.0.0.1:$port" --console-address 127.0.0.1:0 "$data/root" >"$data/service.log" 2>&1 &
 service=$!
-for _ in $(seq 300); do
-  curl -s -f -o /dev/null "$PENSTOCK_S3/minio/health/live" && break
-  kill -0 "$service" 2>/dev/null || break
-  sleep 0.1
-done
+await_service 30 curl -s -f -o /dev/null "$PENSTOCK_S3/minio/health/live"
 "$MINIO_PYTHON" - <<'END' || { tail -n 20 "$data/service.log"; exit 1; }
 import os
 from minio import Minio, MinioAdmin

@@ -14,11 +14,7 @@ options=(-Xmx400m -Dquarkus.http.host=127.0.0.1 "-Dquarkus.http.port=$port" -Dqu
   "-Dkeys.name=$AWS_ACCESS_KEY_ID" "-Dkeys.secret=$AWS_SECRET_ACCESS_KEY" -Dnessie.catalog.error-handling.throttled-retry-after=PT1S)
 (cd "$data" && exec "$NESSIE_JAVA" "${options[@]}" -jar "$NESSIE_JAR") >"$data/service.log" 2>&1 &
 service=$!
-for _ in $(seq 600); do
-  curl -s -f -o /dev/null "$PENSTOCK_CATALOG/v1/config" && break
-  kill -0 "$service" 2>/dev/null || break
-  sleep 0.1
-done
+await_service 60 curl -s -f -o /dev/null "$PENSTOCK_CATALOG/v1/config"
 "$@"
 status=$?
 [ "$status" -eq 0 ] || grep -v '^\s*at ' "$data/service.log" | tail -n 20 | cut -c 1-400

@@ -17,10 +17,7 @@ export PENSTOCK_S3=http://127.0.0.1:$port
 ROOT_ACCESS_KEY=$AWS_ACCESS_KEY_ID ROOT_SECRET_KEY=$AWS_SECRET_ACCESS_KEY \
   "$tools/versitygw" --port "127.0.0.1:$port" --iam-dir "$data/iam" posix "$data/root" >"$data/service.log" 2>&1 &
 service=$!
-for _ in $(seq 100); do
-  curl -s -o /dev/null "$PENSTOCK_S3" && break
-  sleep 0.1
-done
+await_service 10 curl -s -o /dev/null "$PENSTOCK_S3"
 # A second pair of keys, which can only read.
 export PENSTOCK_S3_READER=reader PENSTOCK_S3_READER_SECRET=another+secret/key
 "$tools/versitygw" admin --access "$AWS_ACCESS_KEY_ID" --secret "$AWS_SECRET_ACCESS_KEY" --endpoint-url "$PENSTOCK_S3" \

@@ -21,11 +21,8 @@ options=(-Xmx1g -XX:+UseSerialGC "-Dconfig=$data/config.properties" "-Dlog.level
 # The keys in the environment are not those of its catalogs.
 (cd "$TRINO_HOME" && unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY && exec "$TRINO_JAVA" "${options[@]}" -cp 'lib/*' io.trino.server.TrinoServer) >"$data/service.log" 2>&1 &
 service=$!
-for _ in $(seq 1200); do
-  curl -s "$PENSTOCK_TRINO/v1/info" | grep -q '"starting":false' && break
-  kill -0 "$service" 2>/dev/null || break
-  sleep 0.1
-done
+is_ready() { curl -s "$PENSTOCK_TRINO/v1/info" | grep -q '"starting":false'; }
+await_service 120 is_ready
 "$@"
 status=$?
 [ "$status" -eq 0 ] || tail -n 20 "$data/service.log" | cut -c 1-400
